@@ -102,7 +102,7 @@ function(holdfast_fuzzer source)
   holdfast_target_defaults(fuzz_${name} NO_PCH)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   # Without the replaced operator new: libFuzzer watches the heap itself, and a parser needs no world.
-  target_link_libraries(fuzz_${name} PRIVATE holdfast_simulator)
+  holdfast_simulator_program(fuzz_${name} NO_HEAP)
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   add_test(NAME fuzz_${name} COMMAND ${PROJECT_BINARY_DIR}/bin/fuzz/${name} -max_total_time=20 -seed=1 -verbosity=0
     -print_final_stats=1 -artifact_prefix=${PROJECT_BINARY_DIR}/)
