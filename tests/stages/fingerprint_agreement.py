@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 
 def run(command):
@@ -48,8 +49,12 @@ def first_difference(sims, scenario, first, last):
 
 
 def events(sim, scenario, seed):
-    out = run([sim, "run", scenario, "--seed", str(seed), "--events", "--trace", "/dev/stdout"])
-    return [line for line in out.splitlines() if '"line":"event"' in line.replace(" ", "")]
+    with tempfile.TemporaryDirectory() as directory:
+        trace = os.path.join(directory, "run.jsonl")
+        run([sim, "run", scenario, "--seed", str(seed), "--events", "--trace", trace])
+        with open(trace, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+    return [line for line in lines if line.get("line") == "event"]
 
 
 def main():
