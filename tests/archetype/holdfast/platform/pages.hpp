@@ -1,0 +1,22 @@
+// Archetype of P1 to P5: only a host can supply them.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <cstddef>
+#include <expected>
+
+namespace holdfast::inline HOLDFAST_ABI::platform {
+
+class pages {
+ public:
+  pages() = delete;
+  pages(const pages&) = delete;
+  pages& operator=(const pages&) = delete;
+  std::size_t page_size() const noexcept;
+  std::expected<std::byte*, int> allocate(std::size_t bytes) noexcept;
+  void free(std::byte* base, std::size_t bytes) noexcept;
+  bool tombstone(std::byte* base, std::size_t bytes) noexcept;
+};
+
+}  // namespace holdfast::inline HOLDFAST_ABI::platform
