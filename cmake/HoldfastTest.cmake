@@ -61,10 +61,11 @@ function(holdfast_test name)
   holdfast_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "")
 endfunction()
 
-# holdfast_script_test(NAME SCRIPT LABELS l... [ARGUMENTS a...] [TIMEOUT s] [PROCESSORS n])
+# holdfast_script_test(NAME SCRIPT LABELS l... [ARGUMENTS a...] [TIMEOUT s] [PROCESSORS n] [SERIAL])
+# SERIAL: nothing else runs at the same time.
 # The script finds programs and sources by HOLDFAST_BIN, HOLDFAST_BUILD and HOLDFAST_SOURCE.
 function(holdfast_script_test name script)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT;PROCESSORS" "LABELS;ARGUMENTS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "SERIAL" "TIMEOUT;PROCESSORS" "LABELS;ARGUMENTS")
   if(script MATCHES "[.]py$")
     set(interpreter python3)
   else()
@@ -72,6 +73,9 @@ function(holdfast_script_test name script)
   endif()
   add_test(NAME ${name} COMMAND ${interpreter} ${script} ${arg_ARGUMENTS})
   holdfast_test_properties(${name} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_PROCESSORS}")
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
 
 # holdfast_bench(FILE): bin/bench/real_x or bin/bench/sim_x, on the side that the name says.
