@@ -1,0 +1,100 @@
+// A simulated thread.
+//
+// Why this exists: the core's threads must be switched where a strategy says and nowhere else. A fiber is a stack, a
+// name, and what it is about to do.
+//
+// Ownership   The world owns fibers and their stacks, to the end of the run. A fiber is never unwound from outside:
+//             one that is not resumed any more is abandoned, and its stack goes back to the pool.
+// Threading   One OS thread.
+#pragma once
+
+#include <sim/kernel/world.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sim {
+
+enum class fiber_state : std::uint8_t { ready, blocked, finished, abandoned };
+
+/// A lock that a fiber holds, for the rank check and the reports.
+struct held_lock {
+  std::uint16_t rank;
+  bool leaf;
+  object_id object;
+};
+
+class fiber {
+ public:
+  fiber(host& h, std::uint32_t index, std::string name);
+  ~fiber() = default;
+  fiber(const fiber&) = delete;
+  fiber& operator=(const fiber&) = delete;
+
+  host& owner;
+  const std::uint32_t index;
+  /// "b/ucx-progress"; two fibers of one host with the same name get "-2", "-3".
+  const std::string name;
+  fiber_state state = fiber_state::ready;
+
+  // What it does when it runs next.
+  op_kind pending = op_kind::start;
+  object_id pending_object = 0;
+
+  // Links of the wait list that it is in (mutex, condition variable), if any.
+  fiber* next_waiter = nullptr;
+  /// Not blocked: would run if its host were not paused. A fiber that waits for a held lock is `blocked`.
+  bool wants_to_run() const noexcept { return state == fiber_state::ready; }
+  /// Set by `world::wake`, cleared by a deadline that came first.
+  bool woken = false;
+  std::uint64_t deadline_event = 0;
+  /// The run may end without it (see `world::forgive`).
+  bool forgiven = false;
+
+  static constexpr unsigned held_max = 16;
+  held_lock held[held_max];
+  unsigned held_count = 0;
+
+  std::vector<fiber*> joiners;
+  std::vector<std::pair<const void*, void*>> slots;
+
+  // Switching.
+  void* context = nullptr;
+  std::byte* stack_low = nullptr;
+  std::size_t stack_bytes = 0;
+  unsigned saved_kernel_depth = 0;
+  void* exception_state[2] = {nullptr, nullptr};
+  void* sanitizer_stack = nullptr;
+  // The body is destroyed by the fiber itself, when it ran. If it never does, nobody destroys it: what it captured
+  // may lie in a region that is gone.
+  alignas(std::move_only_function<void()>) std::byte body_storage[sizeof(std::move_only_function<void()>)];
+  std::move_only_function<void()>& body() noexcept {
+    return *std::launder(reinterpret_cast<std::move_only_function<void()>*>(body_storage));
+  }
+};
+
+/// What platform primitives may do that others may not.
+struct kernel_access {
+  /// True on a fiber, outside kernel scope, in a world: platform operations schedule only then.
+  static bool scheduling() noexcept;
+  static world* the_world() noexcept;
+  static void set_ready(world& w, fiber& f, bool ready) noexcept;
+  /// Lets the strategy choose; returns when the running fiber was chosen. Its pending operation must be set.
+  static void reschedule(world& w);
+  static void arm_deadline(world& w, fiber& f, std::int64_t deadline_ns);
+  static void disarm_deadline(world& w, fiber& f) noexcept;
+  /// Violation if the running fiber may not take a lock of this class now.
+  static void check_rank(world& w, std::uint16_t rank, bool leaf, const char* name);
+  static void push_lock(world& w, std::uint16_t rank, bool leaf, object_id object);
+  static void pop_lock(world& w, object_id object);
+  static void run_quiet_points(world& w, host& h, std::uint16_t rank);
+  static bool has_quiet_points(world& w) noexcept;
+  static fiber& spawn(host& h, std::string_view name, std::move_only_function<void()> body);
+};
+
+}  // namespace holdfast::sim

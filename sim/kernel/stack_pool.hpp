@@ -1,0 +1,17 @@
+// Stacks of fibers, with a guard page below each, kept between worlds.
+#pragma once
+
+#include <cstddef>
+
+namespace holdfast::sim {
+
+struct stack_memory {
+  std::byte* low = nullptr;  // lowest usable byte; the guard lies below
+  std::size_t bytes = 0;
+};
+
+/// A stack whose contents are unspecified. Aborts with a message if the system has no memory for one.
+stack_memory acquire_stack();
+void release_stack(stack_memory stack) noexcept;
+
+}  // namespace holdfast::sim

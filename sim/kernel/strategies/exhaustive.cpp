@@ -1,0 +1,69 @@
+#include <sim/kernel/strategies/exhaustive.hpp>
+
+#include <sim/kernel/strategies/fifo.hpp>
+#include <sim/kernel/world.hpp>
+
+namespace holdfast::sim {
+
+exhaustive_strategy::exhaustive_strategy(std::uint32_t preemptions)
+    : preemptions_(preemptions), name_("exhaustive:" + std::to_string(preemptions)) {}
+
+void exhaustive_strategy::begin(world&) {
+  depth_ = 0;
+  spent_ = 0;
+  ++schedules_;
+}
+
+std::uint32_t exhaustive_strategy::entry_of(const frame& f, std::uint32_t tried) noexcept {
+  if (tried == 0) return f.unforced;
+  return tried <= f.unforced ? tried - 1 : tried;
+}
+
+std::uint32_t exhaustive_strategy::cost_of(const frame& f, std::uint32_t entry) noexcept {
+  if (entry == f.unforced) return 0;
+  if (entry >= f.fibers) return f.fibers > 0 ? 1 : 0;
+  return f.keeps ? 1 : 0;
+}
+
+std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
+  if (depth_ < frames_.size()) {
+    const frame& f = frames_[depth_++];
+    const std::uint32_t entry = entry_of(f, f.tried);
+    if (f.enabled != at.enabled || f.fibers != at.fibers) {
+      strayed_ = true;
+      return unforced_choice(w, at);
+    }
+    spent_ = f.spent + cost_of(f, entry);
+    return entry;
+  }
+  const std::uint32_t unforced = unforced_choice(w, at);
+  const bool keeps = at.current != choice_point::none && unforced == at.current;
+  frames_.push_back({at.enabled, at.fibers, unforced, 0, keeps, at.calm, spent_});
+  ++depth_;
+  return unforced;
+}
+
+bool exhaustive_strategy::advance() {
+  if (strayed_) return false;
+  // A run that ended early leaves nothing behind its last choice.
+  frames_.resize(depth_);
+  while (!frames_.empty()) {
+    frame& f = frames_.back();
+    while (++f.tried < f.enabled) {
+      const std::uint32_t entry = entry_of(f, f.tried);
+      if (f.calm && entry >= f.fibers && f.fibers > 0) continue;
+      if (f.spent + cost_of(f, entry) <= preemptions_) return true;
+    }
+    frames_.pop_back();
+  }
+  return false;
+}
+
+std::vector<std::uint32_t> exhaustive_strategy::forced() const {
+  std::vector<std::uint32_t> out;
+  out.reserve(frames_.size());
+  for (const frame& f : frames_) out.push_back(entry_of(f, f.tried));
+  return out;
+}
+
+}  // namespace holdfast::sim
