@@ -27,8 +27,10 @@ inline constexpr lock_class transport_registration{340, true, "transport registr
 inline constexpr lock_class base_ledger{800, true, "base ledger"};
 inline constexpr lock_class base_gate{810, true, "base gate waiters"};
 inline constexpr lock_class base_turn{815, true, "base turn"};
+inline constexpr lock_class base_wait{818, true, "base wait"};
 inline constexpr lock_class base_quarantine{820, true, "base quarantine"};
 inline constexpr lock_class base_block{830, true, "base block"};
+inline constexpr lock_class base_frames{840, true, "base frames"};
 inline constexpr lock_class telemetry_sinks{900, true, "telemetry sinks"};
 }  // namespace lock_ranks
 
