@@ -1,5 +1,7 @@
 #include <sim/kernel/region_heap.hpp>
 
+#include <sim/kernel/kernel_scope.hpp>
+
 #include <sys/mman.h>
 
 #include <bit>
@@ -75,6 +77,7 @@ region_heap::~region_heap() {
 
 void* region_heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (slot_ < 0) {
+    kernel_scope kernel;  // the bookkeeping below allocates, and must not come back here
     auto& r = all();
     if (!r.free_slots.empty()) {
       slot_ = r.free_slots.back();

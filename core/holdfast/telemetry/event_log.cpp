@@ -9,9 +9,13 @@ namespace holdfast::inline HOLDFAST_ABI {
 
 // A cell is a sequence number and the record's words, all atomic: a reader that meets a writer sees a sequence
 // that changed and drops the cell, without a data race.
+namespace {
+constexpr std::size_t words_of_record = sizeof(event_record) / sizeof(std::uint64_t);
+}
+
 struct event_log::cell {
   std::atomic<std::uint64_t> sequence{0};  // 0 = never written; odd while it is being written
-  std::atomic<std::uint64_t> words[sizeof(event_record) / sizeof(std::uint64_t)] = {};
+  std::atomic<std::uint64_t> words[words_of_record] = {};
 };
 
 void event_log::free_cells::operator()(cell* cells) const noexcept { delete[] cells; }
@@ -27,11 +31,11 @@ event_log::event_log(const platform::clock& clock, std::size_t ring_events, even
 void event_log::put(const event_record& record) noexcept {
   const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
   cell& slot = ring_.get()[ticket & mask_];
-  std::uint64_t words[std::size(slot.words)];
+  std::uint64_t words[words_of_record];
   std::memcpy(words, &record, sizeof(record));
   slot.sequence.store(2 * ticket + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  for (std::size_t i = 0; i < std::size(words); ++i) slot.words[i].store(words[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < words_of_record; ++i) slot.words[i].store(words[i], std::memory_order_relaxed);
   slot.sequence.store(2 * ticket + 2, std::memory_order_release);
 }
 
@@ -44,8 +48,8 @@ std::vector<event_record> event_log::copy_recent() const {
   for (std::uint64_t ticket = begin; ticket < end; ++ticket) {
     const cell& slot = ring_.get()[ticket & mask_];
     if (slot.sequence.load(std::memory_order_acquire) != 2 * ticket + 2) continue;
-    std::uint64_t words[std::size(slot.words)];
-    for (std::size_t i = 0; i < std::size(words); ++i) words[i] = slot.words[i].load(std::memory_order_relaxed);
+    std::uint64_t words[words_of_record];
+    for (std::size_t i = 0; i < words_of_record; ++i) words[i] = slot.words[i].load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (slot.sequence.load(std::memory_order_relaxed) != 2 * ticket + 2) continue;
     std::memcpy(&out.emplace_back(), words, sizeof(event_record));

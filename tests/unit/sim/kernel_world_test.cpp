@@ -1,0 +1,313 @@
+// The kernel's own promises: who may run, what stops a run, and that nothing is left behind by one.
+//
+// How: tiny worlds with fibers over the simulated platform, driven by a strategy that replays a fixed list of
+// choices and then goes on in order, so that each test names the interleaving it provokes.
+#include <holdfast/base/lock.hpp>
+#include <holdfast/base/lock_ranks.hpp>
+#include <holdfast/platform/atomic.hpp>
+#include <holdfast/platform/condition_variable.hpp>
+#include <holdfast/platform/executor.hpp>
+#include <holdfast/platform/host.hpp>
+#include <holdfast/platform/mutex.hpp>
+#include <holdfast/platform/thread.hpp>
+
+#include <sim/kernel/world.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace hf = holdfast;
+namespace sim = holdfast::sim;
+
+constexpr hf::lock_class low{500, false, "low"};
+constexpr hf::lock_class high{600, false, "high"};
+
+/// Follows `choices`, then stays on the current fiber, else the first one.
+class scripted final : public sim::strategy {
+ public:
+  explicit scripted(std::vector<std::uint32_t> choices = {}) : choices_(std::move(choices)) {}
+  std::string_view name() const noexcept override { return "scripted"; }
+  void begin(sim::world&) override {}
+  std::uint32_t choose(sim::world& w, const sim::choice_point& point) override {
+    for (std::uint32_t i = 0; i < point.enabled; ++i) labels.push_back(w.label(i));
+    if (next_ < choices_.size()) return std::min(choices_[next_++], point.enabled - 1);
+    return point.current != sim::choice_point::none ? point.current : 0;
+  }
+  std::vector<std::string> labels;
+
+ private:
+  std::vector<std::uint32_t> choices_;
+  std::size_t next_ = 0;
+};
+
+/// Draws every choice.
+class drawn final : public sim::strategy {
+ public:
+  explicit drawn(std::uint64_t seed) : stream_(seed) {}
+  std::string_view name() const noexcept override { return "drawn"; }
+  void begin(sim::world&) override {}
+  std::uint32_t choose(sim::world&, const sim::choice_point& point) override {
+    return static_cast<std::uint32_t>(stream_.below(point.enabled));
+  }
+
+ private:
+  sim::random_stream stream_;
+};
+
+TEST(KernelWorld, TheFirstLockTakenAgainstTheOrderIsNamedEvenIfNothingDeadlocks) {
+  // one: low -> high, ends. two: high -> low. No schedule is needed in which they meet.
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  auto first = std::make_unique<hf::platform::mutex>(low);
+  auto second = std::make_unique<hf::platform::mutex>(high);
+  host.spawn("one", [&] {
+    first->lock();
+    hf::platform::yield();
+    second->lock();
+    second->unlock();
+    first->unlock();
+  });
+  host.spawn("two", [&] {
+    second->lock();
+    hf::platform::yield();
+    first->lock();
+    first->unlock();
+    second->unlock();
+  });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "lock rank");
+  EXPECT_NE(world.violated()->message.find("a/two takes low"), std::string::npos) << world.violated()->message;
+}
+
+TEST(KernelWorld, AWaiterThatNobodyWakesIsReportedAsALostWakeup) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  hf::platform::mutex mutex(low);
+  hf::platform::condition_variable condition;
+  host.spawn("sleeper", [&] {
+    mutex.lock();
+    condition.wait(mutex);
+    mutex.unlock();
+  });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "lost wakeup");
+  EXPECT_NE(world.violated()->message.find("a/sleeper waits in wait condition#1"), std::string::npos);
+}
+
+TEST(KernelWorld, ATimedWaitEndsAtItsDeadlineInVirtualTime) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  hf::platform::mutex mutex(low);
+  hf::platform::condition_variable condition;
+  bool notified = true;
+  std::int64_t woke_ns = 0;
+  host.spawn("sleeper", [&] {
+    mutex.lock();
+    notified = condition.wait_until(mutex, hf::platform::time_point{std::chrono::milliseconds(7)});
+    woke_ns = world.now();
+    mutex.unlock();
+  });
+  ASSERT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_FALSE(notified);
+  EXPECT_EQ(woke_ns, 7'000'000);
+}
+
+TEST(KernelWorld, EverySeedEndsCleanWhenAProducerNotifiesUnderTheMutex) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    drawn strategy(seed);
+    sim::world world({}, strategy);
+    sim::host& host = world.add_host("a");
+    hf::platform::mutex mutex(low);
+    hf::platform::condition_variable condition;
+    int produced = 0;
+    int consumed = 0;
+    for (int i = 0; i < 2; ++i)
+      host.spawn("consumer", [&] {
+        for (int n = 0; n < 3; ++n) {
+          hf::scoped_lock lock(mutex);
+          while (produced == 0) condition.wait(mutex);
+          --produced;
+          ++consumed;
+        }
+      });
+    host.spawn("producer", [&] {
+      for (int n = 0; n < 6; ++n) {
+        hf::scoped_lock lock(mutex);
+        ++produced;
+        condition.notify_one();
+      }
+    });
+    ASSERT_EQ(world.run(), sim::run_end::clean) << "seed " << seed << ": " << world.violated()->message;
+    ASSERT_EQ(consumed, 6);
+  }
+}
+
+TEST(KernelWorld, ALoadThenStoreLosesAnUpdateUnderSomeSeed) {
+  unsigned lost = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    drawn strategy(seed);
+    sim::world world({}, strategy);
+    sim::host& host = world.add_host("a");
+    hf::platform::atomic<int> counter{0};
+    for (int i = 0; i < 2; ++i)
+      host.spawn("adder", [&] {
+        const int seen = counter.load();
+        counter.store(seen + 1);
+      });
+    ASSERT_EQ(world.run(), sim::run_end::clean);
+    if (counter.load() == 1) ++lost;
+  }
+  EXPECT_GT(lost, 10u);
+  EXPECT_LT(lost, 90u);
+}
+
+TEST(KernelWorld, AnExecutorRunsWorkInOrderAndTimersNotBeforeTheirTime) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  std::vector<int>* order = nullptr;
+  std::vector<int> copied;
+  host.spawn("main", [&] {
+    std::vector<int> local;
+    order = &local;
+    struct note final : hf::platform::timer_item {
+      std::vector<int>& out;
+      int value;
+      note(std::vector<int>& o, int v) : out(o), value(v) {}
+      void run() noexcept override { out.push_back(value); }
+      void drop() noexcept override { out.push_back(-value); }
+    };
+    hf::platform::host platform(host);
+    note first(local, 1), second(local, 2), late(local, 3), cancelled(local, 4), never_due(local, 5);
+    EXPECT_TRUE(platform.executor().arm(late, hf::platform::time_point{std::chrono::seconds(1)}));
+    EXPECT_TRUE(platform.executor().arm(cancelled, hf::platform::time_point{std::chrono::milliseconds(1)}));
+    EXPECT_TRUE(platform.executor().arm(never_due, hf::platform::never));
+    EXPECT_TRUE(platform.executor().cancel(cancelled));
+    EXPECT_FALSE(platform.executor().cancel(cancelled));
+    EXPECT_TRUE(platform.executor().post(first));
+    EXPECT_TRUE(platform.executor().post(second));
+    hf::platform::mutex mutex(low);
+    hf::platform::condition_variable condition;
+    mutex.lock();
+    condition.wait_until(mutex, hf::platform::time_point{std::chrono::seconds(2)});
+    mutex.unlock();
+    platform.stop();
+    EXPECT_FALSE(platform.executor().post(first));
+    sim::kernel_scope kernel;
+    copied = std::vector<int>(local.begin(), local.end());
+  });
+  ASSERT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(copied, (std::vector<int>{1, 2, 3, -5}));
+}
+
+TEST(KernelWorld, AnAllocationThatIsNeverFreedIsAHeapLeakOfItsHost) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  int* leaked = nullptr;
+  world.add_host("a").spawn("main", [&] { leaked = new int(7); });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "heap leak");
+  EXPECT_NE(leaked, nullptr);
+}
+
+TEST(KernelWorld, ACrashedHostIsAbandonedWithEverythingItHeld) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  bool resumed = false;
+  host.spawn("main", [&] {
+    const std::vector<std::string> held(100, std::string(200, 'x'));
+    hf::platform::mutex mutex(low);
+    hf::scoped_lock lock(mutex);
+    hf::platform::condition_variable condition;
+    condition.wait(mutex);
+    resumed = true;
+  });
+  world.at(1000, [&] { host.crash(); });
+  ASSERT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_FALSE(resumed);
+  EXPECT_EQ(host.heap.live_blocks(), 0u);
+}
+
+TEST(KernelWorld, AnExceptionThatEscapesAThreadIsAViolation) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  world.add_host("a").spawn("main", [] { throw std::runtime_error("out of luck"); });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "uncaught exception");
+}
+
+TEST(KernelWorld, ASwitchInsideAHandlerKeepsEachFibersException) {
+  scripted strategy({1, 0, 1, 0, 1, 0});
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  int right = 0;
+  for (int i = 0; i < 2; ++i)
+    host.spawn("thrower", [&right, i] {
+      try {
+        throw i;
+      } catch (int) {
+        hf::platform::yield();
+        try {
+          throw;
+        } catch (int again) {
+          if (again == i) ++right;
+        }
+      }
+    });
+  ASSERT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(right, 2);
+}
+
+TEST(KernelWorld, TimeThatPassesWhileAFiberCouldRunIsCountedAsStalled) {
+  // Entry 1 is time while "main" is runnable at its yield.
+  scripted strategy({1});
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  world.at(5000, [] {});
+  host.spawn("main", [] { hf::platform::yield(); });
+  ASSERT_EQ(world.run(), sim::run_end::clean);
+  EXPECT_EQ(host.stalled_ns(), 5000);
+}
+
+TEST(KernelWorld, EqualSeedsGiveEqualFingerprintsAndDifferentOnesDiffer) {
+  const auto run = [](std::uint64_t seed) {
+    drawn strategy(seed);
+    sim::world world({}, strategy);
+    sim::host& host = world.add_host("a");
+    for (int i = 0; i < 3; ++i)
+      host.spawn("worker", [&world, i] {
+        for (int n = 0; n < 4; ++n) {
+          hf::platform::yield();
+          world.log(world.running_host(), sim::hardware_event::op_began, i * 10 + n);
+        }
+      });
+    EXPECT_EQ(world.run(), sim::run_end::clean);
+    return world.fingerprint();
+  };
+  EXPECT_EQ(run(3), run(3));
+  EXPECT_NE(run(3), run(4));
+}
+
+TEST(KernelWorld, WorkThatNeverStopsIsALivelock) {
+  scripted strategy;
+  sim::world_settings settings;
+  settings.steps_max = 1000;
+  sim::world world(settings, strategy);
+  world.add_host("a").spawn("main", [] {
+    for (;;) hf::platform::yield();
+  });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "livelock");
+}
+
+}  // namespace
