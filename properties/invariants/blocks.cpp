@@ -1,0 +1,75 @@
+// Promises about pages and registrations.
+
+#include <properties/invariants/invariant.hpp>
+
+namespace holdfast::invariants {
+
+namespace {
+
+class no_page_goes_back_under_a_registration final : public invariant {
+ public:
+  no_page_goes_back_under_a_registration()
+      : invariant("PM-I1", "no page goes back while a registration over it exists or may still appear",
+                  {kind_of(hardware_event::pages_returned), kind_of(hardware_event::pages_tombstoned)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const pages_record* const p = b.pages.find(e.fields[0]);
+    if (p == nullptr) return;
+    const block_record* const block = b.blocks.find(p->block);
+    if (block == nullptr || !block->mapped) return;
+    promise(w, block->maps_open == 0 && block->regions_open == 0, [&] {
+      return named(w, e, "block", p->block) + " went back with " + std::to_string(block->maps_open) +
+             " registrations asked for and " + std::to_string(block->regions_open) + " not confirmed gone";
+    });
+  }
+};
+
+class no_map_over_freed_memory final : public invariant {
+ public:
+  no_map_over_freed_memory()
+      : invariant("PM-I2", "the device never registers memory that was given back",
+                  {kind_of(hardware_event::nic_registered)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const pages_record* const p = b.pages.find(e.fields[1]);
+    if (p == nullptr || p->block == none) return;
+    promise(w, p->owned, [&] { return named(w, e, "pages", e.fields[1]) + " were registered after they went back"; });
+  }
+};
+
+class one_accepted_unmap final : public invariant {
+ public:
+  one_accepted_unmap()
+      : invariant("PM-I11", "a region has at most one accepted unmap; another follows only a refusal",
+                  {kind_of(event_id::unmap_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const region_record& region = *b.regions.find(e.fields[0]);
+    promise(w, region.accepted == 1 && !region.confirmed && !region.forced, [&] {
+      return "a second unmap of " + named(w, e, "region", e.fields[0]) + " was submitted";
+    });
+  }
+};
+
+class registrations_on_their_own_thread final : public invariant {
+ public:
+  registrations_on_their_own_thread()
+      : invariant("PM-I53", "map and unmap calls of the driver run on the registration thread only",
+                  {kind_of(hardware_event::nic_registered), kind_of(hardware_event::nic_deregistered)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    // The hardware lets go by itself when a context ends or a machine dies.
+    if (e.fiber == 0xffffffff || b.registration_fiber == 0xffffffff) return;
+    promise(w, e.fiber == b.registration_fiber && e.fiber != b.progress_fiber, [&] {
+      return named(w, e, "registration", e.fields[0]) + " was touched from fiber " + std::to_string(e.fiber) +
+             "; registrations are fiber " + std::to_string(b.registration_fiber) + "'s";
+    });
+  }
+};
+
+}  // namespace
+
+void add_blocks(invariant_list& list) {
+  list.push_back(std::make_unique<no_page_goes_back_under_a_registration>());
+  list.push_back(std::make_unique<no_map_over_freed_memory>());
+  list.push_back(std::make_unique<one_accepted_unmap>());
+  list.push_back(std::make_unique<registrations_on_their_own_thread>());
+}
+
+}  // namespace holdfast::invariants

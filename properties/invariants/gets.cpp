@@ -1,0 +1,84 @@
+// Promises about fetching into a buffer: who can read it meanwhile, and how often its state ends.
+
+#include <properties/invariants/invariant.hpp>
+
+namespace holdfast::invariants {
+
+namespace {
+
+class a_destination_is_unreadable_meanwhile final : public invariant {
+ public:
+  a_destination_is_unreadable_meanwhile()
+      : invariant("PM-I28", "a GET's destination is in nobody's hands between submission and completion",
+                  {kind_of(event_id::buffer_returned), kind_of(hardware_event::driver_get_posted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::buffer_returned) {
+      const operation_record* const o = b.operations.find(e.fields[1]);
+      const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
+      promise(w, r == nullptr || !r->open, [&] {
+        return named(w, e, "span", e.fields[0]) + " came back to its caller while request " +
+               std::to_string(o->request) + " still writes it";
+      });
+      return;
+    }
+    const request_record& r = *b.requests.find(e.fields[0]);
+    const operation_record* const o = b.operations.find(r.operation);
+    const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
+    if (s == nullptr) return;
+    promise(w, s->lent, [&] {
+      return named(w, e, "request", e.fields[0]) + " was posted while its caller can reach span " + std::to_string(o->span);
+    });
+  }
+};
+
+class a_transfer_state_ends_once final : public invariant {
+ public:
+  a_transfer_state_ends_once()
+      : invariant("PM-I29", "every operation state is destroyed exactly once, whichever exit it takes",
+                  {kind_of(event_id::hold_taken), kind_of(event_id::hold_dropped),
+                   kind_of(hardware_event::driver_get_posted), kind_of(event_id::buffer_returned)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::hold_taken) return;
+    if (e.kind == event_id::buffer_returned) {
+      const operation_record* const o = b.operations.find(e.fields[1]);
+      if (o != nullptr)
+        promise(w, o->returned <= 1,
+                [&] { return named(w, e, "operation", e.fields[1]) + " gave its buffer back twice"; });
+      return;
+    }
+    if (e.kind == event_id::hold_dropped) {
+      const span_record& s = *b.spans.find(e.fields[0]);
+      promise(w, s.holds >= 0, [&] {
+        return named(w, e, "span", e.fields[0]) + " was let go of by more transfers than hold it";
+      });
+      return;
+    }
+    const request_record& r = *b.requests.find(e.fields[0]);
+    const operation_record* const o = b.operations.find(r.operation);
+    const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
+    if (s == nullptr) return;
+    promise(w, s->holds > 0, [&] {
+      return named(w, e, "request", e.fields[0]) + " was posted while no transfer holds span " + std::to_string(o->span);
+    });
+  }
+  void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
+    if (b.hung != 0) return;
+    for (std::size_t i = 0; i < b.spans.size(); ++i) {
+      const span_record& s = b.spans.at(i);
+      if (s.operation == none) continue;
+      promise(w, s.holds == 0, [&] {
+        return "span " + std::to_string(b.spans.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " is still held by a transfer at rest";
+      });
+    }
+  }
+};
+
+}  // namespace
+
+void add_gets(invariant_list& list) {
+  list.push_back(std::make_unique<a_destination_is_unreadable_meanwhile>());
+  list.push_back(std::make_unique<a_transfer_state_ends_once>());
+}
+
+}  // namespace holdfast::invariants

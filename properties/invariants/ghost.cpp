@@ -1,0 +1,621 @@
+#include <properties/invariants/ghost.hpp>
+
+#include <algorithm>
+
+namespace holdfast::invariants {
+
+using holdfast::event_id;
+using sim::hardware_event;
+using sim::kind_of;
+
+namespace {
+constexpr std::uint32_t no_fiber = 0xffffffff;
+
+void drop(std::vector<std::uint64_t>& list, std::uint64_t id) noexcept {
+  const auto found = std::find(list.begin(), list.end(), id);
+  if (found != list.end()) list.erase(found);
+}
+}  // namespace
+
+void host_books::forget() {
+  pages.forget();
+  registrations.forget();
+  blocks.forget();
+  regions.forget();
+  arenas.forget();
+  spans.forget();
+  operations.forget();
+  requests.forget();
+  ledgers.forget();
+  pools.forget();
+  connections.forget();
+  endpoints.forget();
+  keys.forget();
+  operation_keys.forget();
+  fibers.forget();
+  newest_incarnation.forget();
+  replaced_incarnation.forget();
+  queued.clear();
+  open_requests.clear();
+  registered_bytes = 0;
+  holds = 0;
+  registration_fiber = progress_fiber = gets_fiber = no_fiber;
+  progress = progress_before = progress_state::unseen;
+  transport = none;
+  workers_destroyed = contexts_closed = witnesses = hung = absent = sweeps = 0;
+  last_message_limit = 0;
+  touched = false;
+}
+
+void host_books::close_request(std::uint64_t request) noexcept {
+  request_record* const r = requests.find(request);
+  if (r == nullptr || !r->open) return;
+  r->open = false;
+  drop(open_requests, request);
+}
+
+void ghost::forget() noexcept {
+  for (const std::uint16_t host : touched_) hosts_[host]->forget();
+  touched_.clear();
+}
+
+host_books& ghost::books(const sim::logged_event& e) {
+  if (hosts_.size() <= e.host) hosts_.resize(std::size_t{e.host} + 1);
+  auto& slot = hosts_[e.host];
+  if (!slot) slot = std::make_unique<host_books>();
+  if (!slot->touched) {
+    slot->touched = true;
+    touched_.push_back(e.host);
+  }
+  return *slot;
+}
+
+std::int64_t ghost::stalled_ns(sim::world& w, std::uint16_t host) noexcept {
+  return host < w.hosts().size() ? w.hosts()[host]->stalled_ns() : 0;
+}
+
+std::string_view ghost::host_name(sim::world& w, std::uint16_t host) noexcept {
+  return host < w.hosts().size() ? std::string_view(w.hosts()[host]->name()) : std::string_view("?");
+}
+
+bool ghost::extent_of(host_books& b, const span_record& s, std::uint64_t& pages, std::uint64_t& first,
+                      std::uint64_t& last) noexcept {
+  const arena_record* const arena = b.arenas.find(s.generation);
+  if (arena == nullptr) return false;
+  const region_record* const region = b.regions.find(arena->region != none ? arena->region : s.generation);
+  if (region == nullptr) return false;
+  const block_record* const block = b.blocks.find(region->block);
+  if (block == nullptr || block->pages == none) return false;
+  pages = block->pages;
+  first = s.offset * granule_bytes;
+  last = first + s.size * granule_bytes;
+  return true;
+}
+
+std::uint64_t ghost::open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first,
+                                       std::uint64_t last) noexcept {
+  for (const std::uint64_t id : b.open_requests) {
+    const request_record& r = *b.requests.find(id);
+    if (r.pages == pages && r.offset < last && first < r.offset + r.bytes) return id;
+  }
+  return none;
+}
+
+std::uint64_t ghost::live_span_in(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last,
+                                  std::uint64_t except) noexcept {
+  const pages_record* const p = b.pages.find(pages);
+  if (p == nullptr) return none;
+  const arena_record* const arena = b.arenas.find(p->generation);
+  if (arena == nullptr) return none;
+  for (const std::uint64_t id : arena->live) {
+    if (id == except) continue;
+    const span_record& s = *b.spans.find(id);
+    if (s.offset * granule_bytes < last && first < (s.offset + s.size) * granule_bytes) return id;
+  }
+  return none;
+}
+
+bool ghost::registered(host_books& b, std::uint64_t generation) noexcept {
+  const arena_record* const arena = b.arenas.find(generation);
+  if (arena == nullptr) return false;
+  const region_record* const region = b.regions.find(arena->region != none ? arena->region : generation);
+  if (region == nullptr || region->confirmed || region->forced) return false;
+  const registration_record* const r = b.registrations.find(region->registration);
+  return r != nullptr && r->alive;
+}
+
+std::uint64_t ghost::longest_free(host_books& b, const arena_record& a) noexcept {
+  std::uint64_t longest = 0, at = 0;
+  for (const std::uint64_t id : a.live) {
+    const span_record& s = *b.spans.find(id);
+    if (s.offset > at) longest = std::max(longest, s.offset - at);
+    at = std::max(at, s.offset + s.size);
+  }
+  const std::uint64_t end = a.bytes / granule_bytes;
+  return end > at ? std::max(longest, end - at) : longest;
+}
+
+std::vector<sim::event_kind> ghost::needs() {
+  std::vector<sim::event_kind> out;
+  for (const auto id :
+       {event_id::ledger_opened, event_id::ledger_reserved, event_id::ledger_raised, event_id::ledger_dropped,
+        event_id::ledger_committed, event_id::ledger_released, event_id::ledger_refused, event_id::ledger_corrupt,
+        event_id::gate_closed, event_id::gate_drained, event_id::block_allocated, event_id::block_freed,
+        event_id::block_leaked, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
+        event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
+        event_id::arena_published, event_id::arena_retired, event_id::arena_unconfirmed, event_id::arena_settled,
+        event_id::span_granted, event_id::span_released, event_id::hold_taken, event_id::hold_dropped,
+        event_id::span_quarantined, event_id::buffer_lent, event_id::buffer_returned, event_id::try_alloc_began,
+        event_id::try_alloc_ended, event_id::shutdown_started, event_id::shutdown_step, event_id::shutdown_ended,
+        event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
+        event_id::operation_abandoned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
+        event_id::connection_state, event_id::endpoint_state, event_id::hello_accepted, event_id::peer_lost,
+        event_id::key_state, event_id::key_used, event_id::progress_state, event_id::table_swept,
+        event_id::witness_issued, event_id::teardown_hung})
+    out.push_back(kind_of(id));
+  for (const auto id :
+       {hardware_event::host_crashed, hardware_event::pages_owned, hardware_event::pages_returned,
+        hardware_event::pages_tombstoned, hardware_event::nic_registered, hardware_event::nic_deregistered,
+        hardware_event::nic_deregister_failed, hardware_event::dma_write, hardware_event::driver_get_posted,
+        hardware_event::driver_get_completed, hardware_event::driver_callback,
+        hardware_event::driver_worker_destroyed, hardware_event::driver_context_closed})
+    out.push_back(kind_of(id));
+  return out;
+}
+
+namespace {
+
+// Whether the device's bytes of a registration still count against core's books.
+void discharge(host_books& b, registration_record& r) noexcept {
+  if (r.discharged) return;
+  r.discharged = true;
+  const pages_record* const pages = b.pages.find(r.pages);
+  if (pages != nullptr && pages->block != none) b.registered_bytes -= std::min(b.registered_bytes, r.bytes);
+}
+
+void end_region(host_books& b, region_record& region) noexcept {
+  if (region.registration != none)
+    if (registration_record* const r = b.registrations.find(region.registration)) discharge(b, *r);
+  if (!region.open) return;
+  region.open = false;
+  if (block_record* const block = b.blocks.find(region.block))
+    if (block->regions_open != 0) --block->regions_open;
+}
+
+void see_ledger(host_books& b, event_id id, const std::uint64_t* f) {
+  ledger_record& l = b.ledgers[f[0]];
+  const std::uint64_t bytes = f[1], charged = f[2];
+  const auto take = [&l](std::uint64_t& from, std::uint64_t n) {
+    if (n > from) l.counted_down_below = true;
+    from -= std::min(from, n);
+  };
+  switch (id) {
+    case event_id::ledger_opened: l.ceiling = bytes; return;
+    case event_id::ledger_refused: l.ceiling = f[3]; return;
+    case event_id::ledger_reserved: l.open += bytes; break;
+    case event_id::ledger_raised: l.open += bytes; break;
+    case event_id::ledger_dropped: take(l.open, bytes); break;
+    case event_id::ledger_committed:
+      take(l.open, bytes);
+      l.committed += bytes;
+      break;
+    case event_id::ledger_released: take(l.committed, bytes); break;
+    case event_id::ledger_corrupt: l.corrupt = true; return;
+    default: return;
+  }
+  l.before = l.charged;
+  l.charged = charged;
+}
+
+void see_span(host_books& b, event_id id, const sim::logged_event& e) {
+  const std::uint64_t* const f = e.fields;
+  span_record& s = b.spans[f[0]];
+  arena_record& a = b.arenas[f[1]];
+  switch (id) {
+    case event_id::span_granted: {
+      const bool known = s.live();
+      s = span_record{.generation = f[1], .offset = f[2], .size = f[3], .length = f[4],
+                      .granted = s.granted + 1, .released = s.released};
+      if (known) {
+        s.collides = f[0];
+        break;
+      }
+      ++a.spans_granted;
+      auto at = a.live.begin();
+      for (; at != a.live.end(); ++at) {
+        const span_record& other = *b.spans.find(*at);
+        if (other.offset < s.offset + s.size && s.offset < other.offset + other.size) s.collides = *at;
+        if (other.offset >= s.offset) break;
+      }
+      a.live.insert(at, f[0]);
+      break;
+    }
+    case event_id::span_released:
+      ++s.released;
+      s.released_wrong = s.granted == 0 || s.generation != f[1] || s.offset != f[2] || s.size != f[3];
+      a.released_event = e.number;
+      drop(a.live, f[0]);
+      break;
+    case event_id::hold_taken:
+      ++s.holds;
+      ++a.holds;
+      ++b.holds;
+      break;
+    case event_id::hold_dropped:
+      --s.holds;
+      if (a.holds != 0) --a.holds;
+      if (b.holds != 0) --b.holds;
+      if (a.holds == 0) a.quiet_since_ns = e.time_ns;
+      break;
+    default: break;
+  }
+}
+
+void see_arena(host_books& b, event_id id, const sim::logged_event& e) {
+  const std::uint64_t* const f = e.fields;
+  arena_record& a = b.arenas[f[0]];
+  switch (id) {
+    case event_id::arena_published:
+      ++a.published;
+      a.region = f[1];
+      a.bytes = f[2];
+      a.charge = f[3];
+      a.dedicated = f[4] != 0;
+      a.adopted = f[5] != 0;
+      a.published_event = e.number;
+      if (const region_record* const region = b.regions.find(f[1]))
+        if (const block_record* const block = b.blocks.find(region->block))
+          if (pages_record* const pages = b.pages.find(block->pages)) pages->generation = f[0];
+      break;
+    case event_id::arena_retired:
+      ++a.retired;
+      a.region = f[1];
+      a.reason = f[4];
+      a.retired_ns = e.time_ns;
+      if (f[4] == retire_reason::shutdown)
+        for (std::size_t i = 0; i < b.pools.size(); ++i)
+          if (b.pools.at(i).shutdowns != 0) ++b.pools.at(i).swept;
+      break;
+    case event_id::arena_unconfirmed:
+      ++a.unconfirmed;
+      a.charge = f[2];
+      break;
+    case event_id::arena_settled:
+      ++a.settled;
+      a.charge = f[2];
+      a.forced = f[3] != 0;
+      if (a.forced)
+        if (region_record* const region = b.regions.find(f[1])) {
+          region->forced = true;
+          end_region(b, *region);
+        }
+      break;
+    default: break;
+  }
+}
+
+void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event& e) {
+  const std::uint64_t* const f = e.fields;
+  switch (id) {
+    case event_id::ledger_opened:
+    case event_id::ledger_reserved:
+    case event_id::ledger_raised:
+    case event_id::ledger_dropped:
+    case event_id::ledger_committed:
+    case event_id::ledger_released:
+    case event_id::ledger_refused:
+    case event_id::ledger_corrupt: see_ledger(b, id, f); break;
+
+    case event_id::gate_closed: {
+      const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
+      if (pool == none) break;
+      b.pools[pool].gate = f[0];
+      b.pools[pool].gate_closed = true;
+      if (f[1] == 0) b.pools[pool].drained = true;
+      break;
+    }
+    case event_id::gate_drained:
+      for (std::size_t i = 0; i < b.pools.size(); ++i)
+        if (b.pools.at(i).gate == f[0]) b.pools.at(i).drained = true;
+      break;
+
+    case event_id::block_allocated: {
+      block_record& block = b.blocks[f[0]];
+      block.bytes = f[1];
+      std::uint64_t& pages = b.fibers[e.fiber].pages;
+      block.pages = pages;
+      if (pages_record* const p = b.pages.find(pages)) p->block = f[0];
+      pages = none;
+      break;
+    }
+    case event_id::block_freed: b.blocks[f[0]].freed = true; break;
+    case event_id::block_leaked: b.blocks[f[0]].leaked = true; break;
+    case event_id::map_submitted: {
+      block_record& block = b.blocks[f[0]];
+      ++block.maps_open;
+      block.mapped = true;
+      break;
+    }
+    case event_id::map_answered: {
+      block_record& block = b.blocks[f[0]];
+      if (block.maps_open != 0) --block.maps_open;
+      if (f[3] == 0) break;
+      region_record& region = b.regions[f[1]];
+      region.block = f[0];
+      region.bytes = f[2];
+      region.open = true;
+      ++block.regions_open;
+      for (std::size_t i = b.registrations.size(); i-- != 0;) {
+        registration_record& r = b.registrations.at(i);
+        if (r.pages != block.pages || r.region != none) continue;
+        r.region = f[1];
+        region.registration = b.registrations.id_at(i);
+        break;
+      }
+      break;
+    }
+    case event_id::unmap_submitted: {
+      region_record& region = b.regions[f[0]];
+      ++region.unmaps;
+      ++region.unanswered;
+      ++region.accepted;
+      if (arena_record* const a = b.arenas.find(f[1])) ++a->unmaps;
+      break;
+    }
+    case event_id::unmap_answered: {
+      region_record& region = b.regions[f[0]];
+      if (region.unanswered != 0) --region.unanswered;
+      region.last_refused = f[2] == verdict::refused;
+      if (region.last_refused && region.accepted != 0) --region.accepted;
+      if (f[2] == verdict::confirmed) {
+        region.confirmed = true;
+        end_region(b, region);
+      }
+      break;
+    }
+
+    case event_id::growth_claimed: {
+      pool_record& pool = b.pools[f[0]];
+      pool.claimed_event = e.number;
+      pool.request = f[1];
+      break;
+    }
+    case event_id::growth_started:
+      if (f[2] == 0) {
+        pool_record& pool = b.pools[f[0]];
+        pool.overlapped = pool.growing != 0;
+        ++pool.growing;
+      }
+      break;
+    case event_id::growth_ended:
+      if (f[3] == 0) {
+        pool_record& pool = b.pools[f[0]];
+        if (pool.growing != 0) --pool.growing;
+      }
+      break;
+    case event_id::arena_published:
+    case event_id::arena_retired:
+    case event_id::arena_unconfirmed:
+    case event_id::arena_settled: see_arena(b, id, e); break;
+
+    case event_id::span_granted:
+    case event_id::span_released:
+    case event_id::hold_taken:
+    case event_id::hold_dropped: see_span(b, id, e); break;
+    case event_id::span_quarantined: b.spans[f[0]].quarantined = true; break;
+    case event_id::buffer_lent: {
+      span_record& s = b.spans[f[0]];
+      s.operation = f[1];
+      s.lent = true;
+      b.operations[f[1]].span = f[0];
+      break;
+    }
+    case event_id::buffer_returned:
+      b.spans[f[0]].lent = false;
+      if (operation_record* const o = b.operations.find(f[1])) ++o->returned;
+      break;
+    case event_id::try_alloc_began: b.fibers[e.fiber].in_try_alloc = f[0]; break;
+    case event_id::try_alloc_ended: b.fibers[e.fiber].in_try_alloc = none; break;
+
+    case event_id::shutdown_started: {
+      pool_record& pool = b.pools[f[0]];
+      ++pool.shutdowns;
+      pool.started_ns = e.time_ns;
+      pool.started_stalled_ns = ghost::stalled_ns(w, e.host);
+      pool.deadline_ns = static_cast<std::int64_t>(f[1]);
+      b.fibers[e.fiber].in_gate_step = f[0];
+      break;
+    }
+    case event_id::shutdown_step:
+      b.pools[f[0]].step = f[1];
+      b.fibers[e.fiber].in_gate_step = f[1] == shutdown_step::gate ? f[0] : none;
+      break;
+    case event_id::shutdown_ended: ++b.pools[f[0]].ended; break;
+
+    case event_id::operation_accepted: {
+      operation_record& o = b.operations[f[0]];
+      ++o.accepted;
+      o.worker_id = f[1];
+      o.incarnation = f[2];
+      o.bytes = f[3];
+      o.kind = f[4];
+      o.accepted_ns = e.time_ns;
+      o.accepted_stalled_ns = ghost::stalled_ns(w, e.host);
+      b.queued.push_back(f[0]);
+      break;
+    }
+    case event_id::operation_submitted: {
+      operation_record& o = b.operations[f[0]];
+      ++o.submitted;
+      o.connection = f[1];
+      b.fibers[e.fiber].operation = f[0];
+      drop(b.queued, f[0]);
+      break;
+    }
+    case event_id::operation_posted: ++b.operations[f[0]].posted; break;
+    case event_id::operation_abandoned: ++b.operations[f[0]].abandoned; break;
+    case event_id::operation_ended: {
+      operation_record& o = b.operations[f[0]];
+      ++o.ended;
+      o.exit = f[1];
+      drop(b.queued, f[0]);
+      if (const std::uint64_t* const key = b.operation_keys.find(f[0]))
+        if (key_record& k = b.keys[*key]; k.in_use != 0 && o.ended == 1) --k.in_use;
+      break;
+    }
+    case event_id::waiter_told: {
+      operation_record& o = b.operations[f[0]];
+      ++o.told;
+      o.succeeded = f[1] != 0;
+      break;
+    }
+
+    case event_id::transport_state:
+      b.transport = f[1];
+      if (f[1] == transport_state::absent) ++b.absent;
+      if (f[1] == transport_state::probing) {
+        // A transport brings threads of its own.
+        b.registration_fiber = b.progress_fiber = b.gets_fiber = no_fiber;
+        b.progress = b.progress_before = progress_state::unseen;
+        b.absent = 0;
+        b.workers_destroyed = b.contexts_closed = 0;
+      }
+      break;
+    case event_id::connection_state: {
+      connection_record& c = b.connections[f[0]];
+      c.before = c.state;
+      c.state = f[3];
+      if (f[2] != 0) {
+        c.worker_id = f[1];
+        c.incarnation = f[2];
+      }
+      if (f[3] == connection_state::lost) ++c.lost;
+      break;
+    }
+    case event_id::hello_accepted: {
+      connection_record& c = b.connections[f[0]];
+      ++c.greeted;
+      c.worker_id = f[1];
+      c.incarnation = f[2];
+      break;
+    }
+    case event_id::peer_lost: ++b.connections[f[2]].reported; break;
+    case event_id::endpoint_state: {
+      endpoint_record& p = b.endpoints[f[0]];
+      p.before = p.state;
+      p.state = f[2];
+      p.connection = f[1];
+      if (f[2] == endpoint_state::failed) ++p.failed;
+      if (f[2] == endpoint_state::flushing || f[2] == endpoint_state::forced) ++p.closed;
+      break;
+    }
+    case event_id::key_state: {
+      key_record& k = b.keys[f[0]];
+      k.state = f[3];
+      k.connection = f[1];
+      if (f[3] != key_state::destroyed) break;
+      ++k.destroyed;
+      k.in_use_at_the_end = k.in_use;
+      break;
+    }
+    case event_id::key_used: {
+      key_record& k = b.keys[f[0]];
+      k.after_end = k.destroyed != 0;
+      ++k.in_use;
+      b.operation_keys[f[1]] = f[0];
+      break;
+    }
+    case event_id::progress_state:
+      b.progress_before = b.progress;
+      b.progress = f[1];
+      if (b.progress_fiber == no_fiber) b.progress_fiber = e.fiber;
+      break;
+    case event_id::table_swept: ++b.sweeps; break;
+    case event_id::witness_issued: ++b.witnesses; break;
+    case event_id::teardown_hung: ++b.hung; break;
+    default: break;
+  }
+}
+
+void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) {
+  const std::uint64_t* const f = e.fields;
+  switch (id) {
+    case hardware_event::pages_owned:
+      b.pages[f[0]] = pages_record{.bytes = f[1], .owned = true};
+      b.fibers[e.fiber].pages = f[0];
+      break;
+    case hardware_event::pages_returned:
+    case hardware_event::pages_tombstoned:
+      if (pages_record* const p = b.pages.find(f[0])) p->owned = false;
+      break;
+    case hardware_event::nic_registered: {
+      b.registrations[f[0]] = registration_record{.pages = f[1], .offset = f[2], .bytes = f[3], .alive = true};
+      if (const pages_record* const p = b.pages.find(f[1]); p != nullptr && p->block != none) b.registered_bytes += f[3];
+      if (b.registration_fiber == no_fiber) b.registration_fiber = e.fiber;
+      break;
+    }
+    case hardware_event::nic_deregistered: {
+      registration_record& r = b.registrations[f[0]];
+      r.alive = false;
+      discharge(b, r);
+      break;
+    }
+    case hardware_event::nic_deregister_failed: b.registrations[f[0]].failed = true; break;
+    case hardware_event::driver_get_posted: {
+      fiber_record& fiber = b.fibers[e.fiber];
+      request_record& r = b.requests[f[0]];
+      r = request_record{.operation = fiber.operation, .pages = f[1], .offset = f[2], .bytes = f[3], .open = true,
+                         .fiber = e.fiber};
+      if (operation_record* const o = b.operations.find(fiber.operation)) o->request = f[0];
+      fiber.operation = none;
+      b.open_requests.push_back(f[0]);
+      if (b.gets_fiber == no_fiber) b.gets_fiber = e.fiber;
+      break;
+    }
+    case hardware_event::driver_get_completed: b.close_request(f[0]); break;
+    case hardware_event::driver_callback:
+      if (request_record* const r = b.requests.find(f[0])) ++r->callbacks;
+      break;
+    case hardware_event::dma_write:
+      if (const request_record* const r = b.requests.find(f[4]))
+        if (operation_record* const o = b.operations.find(r->operation)) o->landed += f[2];
+      break;
+    case hardware_event::driver_worker_destroyed:
+      ++b.workers_destroyed;
+      while (!b.open_requests.empty()) {
+        const std::uint64_t request = b.open_requests.back();
+        b.requests[request].swept = true;
+        b.close_request(request);
+      }
+      break;
+    case hardware_event::driver_context_closed:
+      ++b.contexts_closed;
+      for (std::size_t i = 0; i < b.registrations.size(); ++i) {
+        registration_record& r = b.registrations.at(i);
+        r.alive = false;
+        discharge(b, r);
+      }
+      break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void ghost::see(sim::world& w, const sim::logged_event& e) {
+  if (e.host == 0xffff) return;
+  host_books& b = books(e);
+  if (!is_hardware(e.kind)) {
+    see_core(w, b, static_cast<event_id>(e.kind), e);
+    return;
+  }
+  const auto id = static_cast<hardware_event>(static_cast<std::uint16_t>(e.kind) & ~sim::hardware_bit);
+  if (id == hardware_event::host_crashed) {
+    b.forget();
+    b.touched = true;  // still in the list
+    return;
+  }
+  see_hardware(b, id, e);
+}
+
+}  // namespace holdfast::invariants

@@ -1,0 +1,284 @@
+// What the event stream says the world is like: the state that invariants judge.
+//
+// Why this exists: a check may not look into core, or it would believe what core believes. So the books are kept a
+// second time, from events and simulated hardware only, once for all checks. Nothing here judges; records are never
+// removed within a run, they count what happened to them.
+//
+// How the two vocabularies meet: core names blocks, regions and operations by its own numbers, the hardware by its
+// own. They are joined where one call causes both events: pages are owned and then named on one fiber, a registration
+// lies over a block, an operation is handed over and then posted on one fiber.
+//
+// Ownership   One ghost for the process, in registry.cpp.
+// Units       Bytes, granules of 4096 bytes where a name says so, virtual nanoseconds.
+// Threading   One OS thread.
+// Failure     An event about something that was never introduced changes nothing.
+#pragma once
+
+#include <properties/invariants/id_table.hpp>
+#include <sim/kernel/event.hpp>
+#include <sim/kernel/world.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::invariants {
+
+inline constexpr std::uint64_t granule_bytes = 4096;
+inline constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+/// Order of the enumerations in telemetry/events.def.
+namespace verdict {
+enum : std::uint64_t { confirmed, refused, unknown };
+}
+namespace retire_reason {
+enum : std::uint64_t { reclaim, shutdown, cancelled, closed, failed };
+}
+namespace shutdown_step {
+enum : std::uint64_t { gate, drain, close, sweep, report };
+}
+namespace operation_kind {
+enum : std::uint64_t { get, hello, close };
+}
+namespace operation_exit {
+enum : std::uint64_t { inline_done, callback, error, swept, refused, withdrawn };
+}
+namespace transport_state {
+enum : std::uint64_t { probing, absent, running, closing, destroying, swept, gone, hung };
+}
+namespace connection_state {
+enum : std::uint64_t { connecting, greeting, ready, draining, lost, closing, closed, failed, unseen };
+}
+namespace endpoint_state {
+enum : std::uint64_t { open, failed, flushing, forced, destroyed, unseen };
+}
+namespace key_state {
+enum : std::uint64_t { unpacked, condemned, destroyed, unseen };
+}
+namespace progress_state {
+enum : std::uint64_t { working, arming, sleeping, stopped, unseen };
+}
+
+/// Pages, as the hardware names them.
+struct pages_record {
+  std::uint64_t bytes = 0;
+  std::uint64_t block = none;       // core's name
+  std::uint64_t generation = none;  // of the arena that was published over them
+  bool owned = false;
+};
+
+/// A device's registration, as the hardware names it.
+struct registration_record {
+  std::uint64_t pages = none;
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint64_t region = none;  // core's name
+  bool alive = false;           // the device can reach the pages
+  bool failed = false;          // a deregistration was answered without taking effect
+  bool discharged = false;      // core was told that it is gone
+};
+
+/// Pages, as core names them.
+struct block_record {
+  std::uint64_t pages = none;
+  std::uint64_t bytes = 0;
+  std::uint32_t maps_open = 0;       // asked for and not answered
+  std::uint32_t regions_open = 0;    // registered and not confirmed gone
+  bool mapped = false;               // a registration was ever asked for
+  bool freed = false, leaked = false;
+};
+
+struct region_record {
+  std::uint64_t block = none;
+  std::uint64_t registration = none;
+  std::uint64_t bytes = 0;
+  std::uint32_t unmaps = 0;      // submissions
+  std::uint32_t unanswered = 0;
+  std::uint32_t accepted = 0;    // submissions that were not refused
+  bool last_refused = false;
+  bool confirmed = false;
+  bool forced = false;
+  bool open = false;             // counted in its block's `regions_open`
+};
+
+struct arena_record {
+  std::uint64_t region = none;
+  std::uint64_t bytes = 0, charge = 0;
+  bool dedicated = false, adopted = false;
+  std::uint32_t published = 0, retired = 0, unconfirmed = 0, settled = 0;
+  std::uint32_t unmaps = 0;
+  std::uint64_t reason = none;      // of its retirement
+  bool forced = false;
+  std::uint64_t published_event = 0, released_event = 0;  // numbers of the events
+  std::int64_t retired_ns = 0, quiet_since_ns = 0;         // last hold dropped
+  std::uint64_t holds = 0;
+  std::uint64_t spans_granted = 0;
+  std::vector<std::uint64_t> live;  // spans, by offset
+  void reset() {
+    std::vector<std::uint64_t> kept = std::move(live);
+    kept.clear();
+    *this = arena_record{};
+    live = std::move(kept);
+  }
+};
+
+struct span_record {
+  std::uint64_t generation = none;
+  std::uint64_t offset = 0, size = 0;  // granules
+  std::uint64_t length = 0;
+  std::uint64_t operation = none;      // the last that borrowed it
+  std::uint64_t collides = none;       // a span that was live in its granules when it was granted
+  std::uint32_t granted = 0, released = 0;
+  std::int32_t holds = 0;
+  bool lent = false;
+  bool quarantined = false;
+  bool released_wrong = false;         // the release named other granules than the grant
+  bool live() const noexcept { return granted != 0 && released < granted; }
+};
+
+struct operation_record {
+  std::uint64_t worker_id = 0, incarnation = 0, bytes = 0, kind = none;
+  std::uint64_t connection = none;
+  std::uint64_t request = none;
+  std::uint64_t span = none;
+  std::uint64_t landed = 0;     // bytes that a device wrote for it
+  std::uint64_t exit = none;
+  std::uint32_t accepted = 0, submitted = 0, posted = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
+  std::int64_t accepted_ns = 0, accepted_stalled_ns = 0;
+  bool succeeded = false;
+};
+
+/// A GET in the library.
+struct request_record {
+  std::uint64_t operation = none;
+  std::uint64_t pages = none;
+  std::uint64_t offset = 0, bytes = 0;
+  bool open = false;
+  bool swept = false;       // its worker was destroyed while it was open
+  std::uint32_t callbacks = 0;
+  std::uint32_t fiber = 0;
+};
+
+struct ledger_record {
+  std::uint64_t ceiling = none;  // none: not known
+  std::uint64_t charged = 0;     // as core says
+  std::uint64_t before = 0;      // and before the last event
+  std::uint64_t open = 0, committed = 0;
+  bool counted_down_below = false;  // more came back than was out
+  bool corrupt = false;
+};
+
+struct pool_record {
+  std::uint32_t growing = 0;           // pooled arenas that are being built
+  std::uint64_t claimed_event = 0, request = 0;
+  bool overlapped = false;             // the growth that began last began beside another
+  std::uint64_t gate = none;           // its admission gate
+  bool gate_closed = false, drained = false;
+  std::uint64_t step = none;
+  std::uint32_t shutdowns = 0, ended = 0;
+  std::int64_t started_ns = 0, started_stalled_ns = 0, deadline_ns = 0;
+  std::uint32_t swept = 0;             // arenas taken by the shutdown
+};
+
+struct connection_record {
+  std::uint64_t state = connection_state::unseen;
+  std::uint64_t before = connection_state::unseen;
+  std::uint64_t worker_id = 0, incarnation = 0;
+  std::uint32_t greeted = 0, lost = 0, reported = 0;
+};
+
+struct endpoint_record {
+  std::uint64_t state = endpoint_state::unseen;
+  std::uint64_t before = endpoint_state::unseen;
+  std::uint64_t connection = none;
+  std::uint32_t failed = 0, closed = 0;
+};
+
+struct key_record {
+  std::uint64_t state = key_state::unseen;
+  std::uint64_t connection = none;
+  std::uint32_t destroyed = 0;
+  std::uint32_t in_use = 0;             // operations that were posted with it and have not ended
+  std::uint32_t in_use_at_the_end = 0;  // when it was destroyed
+  bool after_end = false;               // used after its destruction
+  bool after_endpoint = false;          // destroyed idle, after its endpoint was closed
+};
+
+/// What one fiber did last, to join the two vocabularies.
+struct fiber_record {
+  std::uint64_t pages = none;
+  std::uint64_t operation = none;
+  std::uint64_t in_try_alloc = none;    // pool
+  std::uint64_t in_gate_step = none;    // pool
+};
+
+struct host_books {
+  id_table<pages_record> pages;
+  id_table<registration_record> registrations;
+  id_table<block_record> blocks;
+  id_table<region_record> regions;
+  id_table<arena_record> arenas;
+  id_table<span_record> spans;
+  id_table<operation_record> operations;
+  id_table<request_record> requests;
+  id_table<ledger_record> ledgers;
+  id_table<pool_record> pools;
+  id_table<connection_record> connections;
+  id_table<endpoint_record> endpoints;
+  id_table<key_record> keys;
+  id_table<std::uint64_t> operation_keys;  // operation -> key
+  id_table<fiber_record> fibers;
+  id_table<std::uint64_t> newest_incarnation;  // worker id -> as greeted last
+  id_table<std::uint64_t> replaced_incarnation;
+
+  std::vector<std::uint64_t> queued;         // operations accepted and not handed over
+  std::vector<std::uint64_t> open_requests;  // in the library
+  std::uint64_t registered_bytes = 0;        // over core's blocks, at the device, not confirmed gone
+  std::uint64_t holds = 0;
+  std::uint32_t registration_fiber = 0xffffffff, progress_fiber = 0xffffffff, gets_fiber = 0xffffffff;
+  std::uint64_t progress = progress_state::unseen, progress_before = progress_state::unseen;
+  std::uint64_t transport = none;
+  std::uint32_t workers_destroyed = 0, contexts_closed = 0, witnesses = 0, hung = 0, absent = 0, sweeps = 0;
+  std::uint64_t last_message_limit = 0;
+  bool touched = false;
+
+  void forget();
+  /// Ending of a GET in the library for the host's only worker.
+  void close_request(std::uint64_t request) noexcept;
+};
+
+class ghost {
+ public:
+  /// Kinds that it learns from.
+  static std::vector<sim::event_kind> needs();
+  void forget() noexcept;
+  void see(sim::world& w, const sim::logged_event& e);
+
+  host_books& of(std::uint16_t host) { return *hosts_[host]; }
+  std::size_t host_count() const noexcept { return hosts_.size(); }
+  bool touched(std::size_t host) const noexcept { return hosts_[host] && hosts_[host]->touched; }
+
+  static std::int64_t stalled_ns(sim::world& w, std::uint16_t host) noexcept;
+  static std::string_view host_name(sim::world& w, std::uint16_t host) noexcept;
+
+  /// Bytes of pages that a span covers; false if its arena's pages are not known.
+  static bool extent_of(host_books& b, const span_record& s, std::uint64_t& pages, std::uint64_t& first,
+                        std::uint64_t& last) noexcept;
+  /// A request in the library that writes into [first, last) of `pages`, or none.
+  static std::uint64_t open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last) noexcept;
+  /// A span that lives in any granule of [first, last) of `pages`, other than `except`; or none.
+  static std::uint64_t live_span_in(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last,
+                                    std::uint64_t except) noexcept;
+  /// Whether a device can reach the arena's pages now.
+  static bool registered(host_books& b, std::uint64_t generation) noexcept;
+  /// Granules of the longest free range of an arena, by the spans that live in it.
+  static std::uint64_t longest_free(host_books& b, const arena_record& a) noexcept;
+
+ private:
+  host_books& books(const sim::logged_event& e);
+  std::vector<std::unique_ptr<host_books>> hosts_;
+  std::vector<std::uint16_t> touched_;
+};
+
+}  // namespace holdfast::invariants

@@ -1,0 +1,150 @@
+// Promises about the shutdown of a pool: it ends in time, waits for what it must and counts the rest.
+
+#include <properties/invariants/invariant.hpp>
+
+namespace holdfast::invariants {
+
+namespace {
+
+constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+class no_force_without_a_witness final : public invariant {
+ public:
+  no_force_without_a_witness()
+      : invariant("PM-I20", "nothing is released by force before the transport's witness exists",
+                  {kind_of(event_id::forced_release), kind_of(event_id::arena_settled)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::arena_settled && e.fields[3] == 0) return;
+    promise(w, b.witnesses != 0, [&] {
+      return named(w, e, e.kind == event_id::forced_release ? "pool" : "arena", e.fields[0]) +
+             " was released by force without a witness";
+    });
+  }
+};
+
+class shutdown_ends_by_its_deadline final : public invariant {
+ public:
+  shutdown_ends_by_its_deadline()
+      : invariant("PM-I21", "shutdown returns by its deadline plus stalled time, whatever the backend does",
+                  {kind_of(event_id::shutdown_ended)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const pool_record& pool = *b.pools.find(e.fields[0]);
+    if (pool.deadline_ns == no_deadline) return;
+    const std::int64_t stalled = ghost::stalled_ns(w, e.host) - pool.started_stalled_ns;
+    const std::int64_t due = std::max(pool.deadline_ns, pool.started_ns);
+    promise(w, e.time_ns <= due + stalled, [&] {
+      return "shutdown of " + named(w, e, "pool", e.fields[0]) + " returned " + std::to_string(e.time_ns - due) +
+             " ns after its deadline; the host stalled for " + std::to_string(stalled) + " ns";
+    });
+  }
+  void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
+    for (std::size_t i = 0; i < b.pools.size(); ++i) {
+      const pool_record& pool = b.pools.at(i);
+      if (pool.shutdowns == 0) continue;
+      promise(w, pool.ended != 0, [&] {
+        return "shutdown of pool " + std::to_string(b.pools.id_at(i)) + " of host " +
+               std::string(ghost::host_name(w, host)) + " never returned";
+      });
+    }
+  }
+};
+
+class no_unmap_under_a_transfer final : public invariant {
+ public:
+  no_unmap_under_a_transfer()
+      : invariant("PM-I22", "no unmap is submitted over memory that a GET of ours is still writing",
+                  {kind_of(event_id::unmap_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const region_record& region = *b.regions.find(e.fields[0]);
+    const block_record* const block = b.blocks.find(region.block);
+    if (block == nullptr) return;
+    const std::uint64_t request = ghost::open_request_into(b, block->pages, 0, none);
+    const arena_record* const a = b.arenas.find(e.fields[1]);
+    const bool holds = a != nullptr && a->holds != 0 && a->reason == retire_reason::shutdown && b.workers_destroyed == 0;
+    promise(w, request == none && !holds, [&] {
+      return "an unmap of " + named(w, e, "region", e.fields[0]) + " was submitted while " +
+             (request != none ? "request " + std::to_string(request) + " writes into it" : "a transfer holds it");
+    });
+  }
+};
+
+class shutdown_does_not_wait_for_buffers final : public invariant {
+ public:
+  shutdown_does_not_wait_for_buffers()
+      : invariant("PM-I23", "shutdown does not wait for buffers that callers keep",
+                  {kind_of(event_id::unmap_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const arena_record* const a = b.arenas.find(e.fields[1]);
+    if (a == nullptr || a->reason != retire_reason::shutdown || a->live.empty() || a->unmaps != 1 || a->holds != 0) return;
+    const std::int64_t ready = std::max(a->retired_ns, a->quiet_since_ns);
+    std::int64_t stalled = 0;
+    for (std::size_t i = 0; i < b.pools.size(); ++i)
+      if (b.pools.at(i).shutdowns != 0) stalled = ghost::stalled_ns(w, e.host) - b.pools.at(i).started_stalled_ns;
+    promise(w, e.time_ns <= ready + stalled, [&] {
+      return named(w, e, "arena", e.fields[1]) + " had no transfer for " + std::to_string(e.time_ns - ready) +
+             " ns before its unmap was submitted, with " + std::to_string(a->live.size()) + " buffers out";
+    });
+  }
+};
+
+class nothing_begins_after_the_gate final : public invariant {
+ public:
+  nothing_begins_after_the_gate()
+      : invariant("PM-I24", "after the gate closed and drained no GET begins; after the pool closed no arena is published",
+                  {kind_of(event_id::buffer_lent), kind_of(event_id::arena_published),
+                   kind_of(event_id::span_granted), kind_of(event_id::shutdown_step)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    for (std::size_t i = 0; i < b.pools.size(); ++i) {
+      const pool_record& pool = b.pools.at(i);
+      if (pool.shutdowns == 0) continue;
+      if (e.kind == event_id::shutdown_step) {
+        promise(w, true, [] { return ""; });
+        return;
+      }
+      const bool swept = pool.step != none && pool.step >= shutdown_step::sweep;
+      const bool held = e.kind == event_id::arena_published ? !swept : !(pool.gate_closed && pool.drained);
+      promise(w, held, [&] {
+        return std::string(e.kind == event_id::buffer_lent       ? "a transfer began with "
+                           : e.kind == event_id::span_granted    ? "a grant was made of "
+                                                                 : "publication of ") +
+               named(w, e, e.kind == event_id::arena_published ? "arena" : "span", e.fields[0]) +
+               " came after pool " + std::to_string(b.pools.id_at(i)) + " closed";
+      });
+    }
+  }
+};
+
+class every_swept_arena_is_counted final : public invariant {
+ public:
+  every_swept_arena_is_counted()
+      : invariant("PM-I39", "every arena that a shutdown swept has its unmap submitted or is counted as not submitted",
+                  {kind_of(event_id::shutdown_ended)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    std::uint64_t swept = 0, unsubmitted = 0;
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& a = b.arenas.at(i);
+      if (a.retired == 0 || a.reason != retire_reason::shutdown) continue;
+      ++swept;
+      if (a.unmaps == 0) ++unsubmitted;
+    }
+    const std::uint64_t confirmed = e.fields[1], unconfirmed = e.fields[2], not_submitted = e.fields[3];
+    promise(w, unsubmitted <= not_submitted && swept <= confirmed + unconfirmed + not_submitted, [&] {
+      return "shutdown of " + named(w, e, "pool", e.fields[0]) + " swept " + std::to_string(swept) + " arenas, " +
+             std::to_string(unsubmitted) + " without an unmap, and reports " + std::to_string(confirmed) + " confirmed, " +
+             std::to_string(unconfirmed) + " unconfirmed, " + std::to_string(not_submitted) + " not submitted";
+    });
+  }
+};
+
+}  // namespace
+
+void add_shutdown(invariant_list& list) {
+  list.push_back(std::make_unique<no_force_without_a_witness>());
+  list.push_back(std::make_unique<shutdown_ends_by_its_deadline>());
+  list.push_back(std::make_unique<no_unmap_under_a_transfer>());
+  list.push_back(std::make_unique<shutdown_does_not_wait_for_buffers>());
+  list.push_back(std::make_unique<nothing_begins_after_the_gate>());
+  list.push_back(std::make_unique<every_swept_arena_is_counted>());
+}
+
+}  // namespace holdfast::invariants

@@ -1,0 +1,169 @@
+// Promises about spans: whose granules these are.
+
+#include <properties/invariants/invariant.hpp>
+
+namespace holdfast::invariants {
+
+namespace {
+
+class live_spans_do_not_overlap final : public invariant {
+ public:
+  live_spans_do_not_overlap()
+      : invariant("PM-I3", "no two live spans overlap", {kind_of(event_id::span_granted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const span_record& s = *b.spans.find(e.fields[0]);
+    const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
+    if (other != nullptr && (other->holds > 0 || other->quarantined)) return;  // PM-I4 and PM-I34 name it better
+    promise(w, other == nullptr, [&] {
+      return named(w, e, "span", e.fields[0]) + " was granted over live span " + std::to_string(s.collides);
+    });
+  }
+};
+
+class no_grant_under_a_transfer final : public invariant {
+ public:
+  no_grant_under_a_transfer()
+      : invariant("PM-I4", "no span is granted while a transfer holds or writes any of its granules",
+                  {kind_of(event_id::span_granted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const span_record& s = *b.spans.find(e.fields[0]);
+    const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
+    std::uint64_t pages = 0, first = 0, last = 0;
+    std::uint64_t request = none;
+    if (ghost::extent_of(b, s, pages, first, last)) request = ghost::open_request_into(b, pages, first, last);
+    const bool held = (other == nullptr || other->holds <= 0 || other->quarantined) && request == none;
+    promise(w, held, [&] {
+      return named(w, e, "span", e.fields[0]) + " was granted " +
+             (request != none ? "while request " + std::to_string(request) + " is still writing there"
+                              : "while a transfer holds span " + std::to_string(s.collides));
+    });
+  }
+};
+
+class a_device_writes_into_its_span_only final : public invariant {
+ public:
+  a_device_writes_into_its_span_only()
+      : invariant("PM-I5", "a device write never lands outside the span that its operation holds",
+                  {kind_of(hardware_event::dma_write)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const request_record* const r = b.requests.find(e.fields[4]);
+    const operation_record* const o = r != nullptr ? b.operations.find(r->operation) : nullptr;
+    const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
+    std::uint64_t pages = 0, first = 0, last = 0;
+    if (s == nullptr || !ghost::extent_of(b, *s, pages, first, last)) return;
+    const std::uint64_t from = e.fields[1], to = from + e.fields[2];
+    promise(w, s->live() && pages == e.fields[0] && from >= first && to <= first + s->length, [&] {
+      return "bytes [" + std::to_string(from) + ", " + std::to_string(to) + ") of " + named(w, e, "pages", e.fields[0]) +
+             " were written for operation " + std::to_string(r->operation) + ", whose span " + std::to_string(o->span) +
+             (s->live() ? " lies elsewhere" : " was given up");
+    });
+  }
+};
+
+class grants_are_registered final : public invariant {
+ public:
+  grants_are_registered()
+      : invariant("PM-I6", "a granted buffer lies in an arena that is registered at that moment",
+                  {kind_of(event_id::span_granted), kind_of(event_id::arena_published)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const bool publishing = e.kind == event_id::arena_published;
+    const std::uint64_t generation = publishing ? e.fields[0] : e.fields[1];
+    const arena_record& a = *b.arenas.find(generation);
+    // The first span is cut before the arena is published, which is when its region is known.
+    if (!publishing && a.published == 0 && b.regions.find(generation) == nullptr) return;
+    if (publishing && a.spans_granted == 0) return;
+    promise(w, a.settled == 0 && ghost::registered(b, generation), [&] {
+      return (publishing ? named(w, e, "arena", generation)
+                         : named(w, e, "span", e.fields[0]) + ", in arena " + std::to_string(generation) + ",") +
+             " was granted without a registration";
+    });
+  }
+};
+
+class sizes_are_as_requested final : public invariant {
+ public:
+  sizes_are_as_requested()
+      : invariant("PM-I33", "a buffer has the length that was asked for, in no more granules than it needs",
+                  {kind_of(event_id::span_granted)}) {}
+  void judge(world& w, const logged_event& e, host_books&) override {
+    const std::uint64_t size = e.fields[3], length = e.fields[4];
+    promise(w, length != 0 && length <= size * granule_bytes && size <= (length + granule_bytes - 1) / granule_bytes, [&] {
+      return named(w, e, "span", e.fields[0]) + " has " + std::to_string(length) + " bytes in " + std::to_string(size) +
+             " granules";
+    });
+  }
+};
+
+class quarantined_granules_stay final : public invariant {
+ public:
+  quarantined_granules_stay()
+      : invariant("PM-I34", "a span of unknown fate is never granted again while its arena is registered",
+                  {kind_of(event_id::span_quarantined), kind_of(event_id::span_released),
+                   kind_of(event_id::span_granted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const span_record& s = *b.spans.find(e.fields[0]);
+    if (e.kind == event_id::span_quarantined) {
+      promise(w, s.live(), [&] { return named(w, e, "span", e.fields[0]) + " was quarantined after it was given up"; });
+    } else if (e.kind == event_id::span_released) {
+      if (!s.quarantined) return;
+      const arena_record& a = *b.arenas.find(e.fields[1]);
+      const operation_record* const o = b.operations.find(s.operation);
+      const bool fence = o != nullptr && o->exit == operation_exit::callback;
+      promise(w, a.settled != 0 || fence,
+              [&] { return named(w, e, "span", e.fields[0]) + " left quarantine without a fence"; });
+    } else {
+      const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
+      if (other != nullptr && other->quarantined)
+        promise(w, false, [&] {
+          return named(w, e, "span", e.fields[0]) + " was granted over quarantined span " + std::to_string(s.collides);
+        });
+    }
+  }
+};
+
+class every_granule_is_in_one_place final : public invariant {
+ public:
+  every_granule_is_in_one_place()
+      : invariant("PM-I40", "what is granted lies inside its arena, and exactly that is given back, once",
+                  {kind_of(event_id::span_granted), kind_of(event_id::span_released),
+                   kind_of(event_id::arena_published)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::arena_published) {
+      const arena_record& a = *b.arenas.find(e.fields[0]);
+      for (const std::uint64_t id : a.live) inside(w, e, a, id, *b.spans.find(id));
+      return;
+    }
+    const span_record& s = *b.spans.find(e.fields[0]);
+    if (e.kind == event_id::span_released) {
+      promise(w, !s.released_wrong && s.released == s.granted, [&] {
+        return named(w, e, "span", e.fields[0]) + (s.released_wrong ? " gave back other granules than it was granted"
+                                                                    : " was given back twice");
+      });
+      return;
+    }
+    const arena_record& a = *b.arenas.find(e.fields[1]);
+    if (a.published != 0) inside(w, e, a, e.fields[0], s);
+  }
+
+ private:
+  void inside(world& w, const logged_event& e, const arena_record& a, std::uint64_t id, const span_record& s) {
+    promise(w, s.size != 0 && (s.offset + s.size) * granule_bytes <= a.bytes, [&] {
+      return named(w, e, "span", id) + " has granules [" + std::to_string(s.offset) + ", " +
+             std::to_string(s.offset + s.size) + ") of an arena of " + std::to_string(a.bytes / granule_bytes);
+    });
+  }
+};
+
+}  // namespace
+
+void add_spans(invariant_list& list) {
+  list.push_back(std::make_unique<no_grant_under_a_transfer>());
+  list.push_back(std::make_unique<quarantined_granules_stay>());
+  list.push_back(std::make_unique<live_spans_do_not_overlap>());
+  list.push_back(std::make_unique<a_device_writes_into_its_span_only>());
+  list.push_back(std::make_unique<grants_are_registered>());
+  list.push_back(std::make_unique<sizes_are_as_requested>());
+  list.push_back(std::make_unique<every_granule_is_in_one_place>());
+}
+
+}  // namespace holdfast::invariants

@@ -1,0 +1,178 @@
+// Promises about connections, endpoints and keys: who the peer is, and what may not be used any more.
+
+#include <properties/invariants/invariant.hpp>
+
+namespace holdfast::invariants {
+
+namespace {
+
+class nothing_is_used_after_its_end final : public invariant {
+ public:
+  nothing_is_used_after_its_end()
+      : invariant("TP-I6", "no call on a closed endpoint or a destroyed key; no key is destroyed under an operation, "
+                  "every key goes before its worker",
+                  {kind_of(event_id::endpoint_state), kind_of(event_id::operation_submitted), kind_of(event_id::key_used),
+                   kind_of(event_id::key_state), kind_of(event_id::worker_destroyed)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::endpoint_state) {
+      const endpoint_record& p = *b.endpoints.find(e.fields[0]);
+      const bool revived = p.before == endpoint_state::destroyed ||
+                           (p.state == endpoint_state::open && p.before != endpoint_state::unseen) ||
+                           (p.before == endpoint_state::forced && p.state == endpoint_state::flushing);
+      promise(w, !revived, [&] { return named(w, e, "endpoint", e.fields[0]) + " was used after it was closed"; });
+    } else if (e.kind == event_id::operation_submitted) {
+      const operation_record& o = *b.operations.find(e.fields[0]);
+      if (o.kind == operation_kind::close) return;
+      bool seen = false, usable = false;
+      for (std::size_t i = 0; i < b.endpoints.size(); ++i) {
+        const endpoint_record& p = b.endpoints.at(i);
+        if (p.connection != e.fields[1]) continue;
+        seen = true;
+        usable = usable || p.state == endpoint_state::open || p.state == endpoint_state::failed;
+      }
+      if (!seen) return;
+      promise(w, usable, [&] {
+        return named(w, e, "operation", e.fields[0]) + " was handed to a closed endpoint of connection " +
+               std::to_string(e.fields[1]);
+      });
+    } else if (e.kind == event_id::key_used) {
+      promise(w, !b.keys.find(e.fields[0])->after_end,
+              [&] { return named(w, e, "key", e.fields[0]) + " was used after its destruction"; });
+    } else if (e.kind == event_id::key_state) {
+      if (e.fields[3] != key_state::destroyed) return;
+      const key_record& k = *b.keys.find(e.fields[0]);
+      promise(w, k.destroyed == 1 && k.in_use_at_the_end == 0 && b.workers_destroyed == 0, [&] {
+        return named(w, e, "key", e.fields[0]) +
+               (k.destroyed != 1              ? " was destroyed twice"
+                : k.in_use_at_the_end != 0    ? " was destroyed under an operation"
+                                              : " was destroyed after its worker");
+      });
+    } else {
+      for (std::size_t i = 0; i < b.keys.size(); ++i) {
+        const key_record& k = b.keys.at(i);
+        // A key whose operation never ended is left to the worker's destruction.
+        if (k.in_use != 0) continue;
+        promise(w, k.destroyed == 1, [&] {
+          return named(w, e, "key", b.keys.id_at(i)) + " outlived its worker";
+        });
+      }
+    }
+  }
+};
+
+class nothing_before_the_hello final : public invariant {
+ public:
+  nothing_before_the_hello()
+      : invariant("TP-I9", "nothing but its hello is processed of a peer before the hello was accepted",
+                  {kind_of(event_id::connection_state), kind_of(event_id::operation_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::connection_state) {
+      if (e.fields[3] != connection_state::ready) return;
+      promise(w, b.connections.find(e.fields[0])->greeted != 0,
+              [&] { return named(w, e, "connection", e.fields[0]) + " is ready without a hello"; });
+      return;
+    }
+    const operation_record& o = *b.operations.find(e.fields[0]);
+    if (o.kind != operation_kind::get) return;
+    const connection_record* const c = b.connections.find(e.fields[1]);
+    if (c == nullptr) return;
+    promise(w, c->greeted != 0, [&] {
+      return named(w, e, "operation", e.fields[0]) + " went to connection " + std::to_string(e.fields[1]) +
+             " before its hello";
+    });
+  }
+};
+
+class only_the_greeted_incarnation final : public invariant {
+ public:
+  only_the_greeted_incarnation()
+      : invariant("TP-I10", "no operation acts on an incarnation other than the one that its connection greeted",
+                  {kind_of(event_id::operation_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const operation_record& o = *b.operations.find(e.fields[0]);
+    if (o.kind != operation_kind::get) return;
+    const connection_record* const c = b.connections.find(e.fields[1]);
+    if (c == nullptr || c->greeted == 0) return;
+    promise(w, c->worker_id == o.worker_id && c->incarnation == o.incarnation, [&] {
+      return named(w, e, "operation", e.fields[0]) + " is for incarnation " + std::to_string(o.incarnation) +
+             " and went to incarnation " + std::to_string(c->incarnation);
+    });
+  }
+};
+
+class one_ready_connection_of_a_peer final : public invariant {
+ public:
+  one_ready_connection_of_a_peer()
+      : invariant("TP-I11", "at most one ready connection for a worker id, and incarnations never go back",
+                  {kind_of(event_id::connection_state)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.fields[3] != connection_state::ready) return;
+    const connection_record& c = *b.connections.find(e.fields[0]);
+    for (std::size_t i = 0; i < b.connections.size(); ++i) {
+      const connection_record& other = b.connections.at(i);
+      if (b.connections.id_at(i) == e.fields[0] || other.worker_id != c.worker_id) continue;
+      promise(w, other.state != connection_state::ready, [&] {
+        return named(w, e, "connection", e.fields[0]) + " is ready beside connection " +
+               std::to_string(b.connections.id_at(i)) + " to the same peer";
+      });
+    }
+    std::uint64_t& newest = b.newest_incarnation[c.worker_id];
+    if (newest != 0 && newest != c.incarnation) b.replaced_incarnation[newest] = c.worker_id;
+    newest = c.incarnation;
+    promise(w, b.replaced_incarnation.find(c.incarnation) == nullptr, [&] {
+      return named(w, e, "connection", e.fields[0]) + " is ready with incarnation " + std::to_string(c.incarnation) +
+             ", which had been replaced";
+    });
+  }
+};
+
+class nothing_is_submitted_after_the_loss final : public invariant {
+ public:
+  nothing_is_submitted_after_the_loss()
+      : invariant("TP-I12", "no operation is submitted on a connection that is lost or closing",
+                  {kind_of(event_id::operation_submitted)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const operation_record& o = *b.operations.find(e.fields[0]);
+    if (o.kind != operation_kind::get) return;
+    const connection_record* const c = b.connections.find(e.fields[1]);
+    if (c == nullptr) return;
+    promise(w, c->state < connection_state::lost || c->state == connection_state::unseen, [&] {
+      return named(w, e, "operation", e.fields[0]) + " was submitted on connection " + std::to_string(e.fields[1]) +
+             " after its end";
+    });
+  }
+};
+
+class a_loss_is_told_once final : public invariant {
+ public:
+  a_loss_is_told_once()
+      : invariant("TP-I19", "error handler and loss event: once for a connection",
+                  {kind_of(event_id::peer_lost), kind_of(event_id::endpoint_state), kind_of(event_id::connection_state)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::peer_lost) {
+      promise(w, b.connections.find(e.fields[2])->reported == 1,
+              [&] { return "the loss of " + named(w, e, "connection", e.fields[2]) + " was reported twice"; });
+    } else if (e.kind == event_id::endpoint_state) {
+      const endpoint_record& p = *b.endpoints.find(e.fields[0]);
+      if (e.fields[2] != endpoint_state::failed) return;
+      promise(w, p.failed == 1, [&] { return named(w, e, "endpoint", e.fields[0]) + " failed twice"; });
+    } else {
+      if (e.fields[3] != connection_state::lost) return;
+      promise(w, b.connections.find(e.fields[0])->lost == 1,
+              [&] { return named(w, e, "connection", e.fields[0]) + " was lost twice"; });
+    }
+  }
+};
+
+}  // namespace
+
+void add_transport_connections(invariant_list& list) {
+  list.push_back(std::make_unique<nothing_is_used_after_its_end>());
+  list.push_back(std::make_unique<nothing_before_the_hello>());
+  list.push_back(std::make_unique<only_the_greeted_incarnation>());
+  list.push_back(std::make_unique<one_ready_connection_of_a_peer>());
+  list.push_back(std::make_unique<nothing_is_submitted_after_the_loss>());
+  list.push_back(std::make_unique<a_loss_is_told_once>());
+}
+
+}  // namespace holdfast::invariants
