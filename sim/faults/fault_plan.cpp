@@ -1,0 +1,150 @@
+#include <sim/faults/fault_plan.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace holdfast::sim {
+
+namespace {
+
+// In order of name. Every point says what its value means; a kind without a word about it takes none.
+constexpr auto points = std::to_array<fault_point>({
+    {"fabric.delay",
+     "a message leaves a host late (delay: value ns later) or is lost and sent again (loss: one retransmission "
+     "time-out later)",
+     "delay|loss"},
+    {"fabric.partition",
+     "the link between sender and receiver of this message breaks for value ns, both ways (both) or from the sender "
+     "only (one_way)",
+     "both|one_way"},
+    {"fabric.reset", "the stream of this message breaks; both ends learn it after the usual detection time", "reset"},
+    {"heap",
+     "an allocation of core fails (fail: at any named site; or the name of one site)",
+     "fail|*"},
+    {"host.crash", "the host crashes right after this driver call began", "crash"},
+    {"host.pause", "the host's fibers stop right after this driver call began, for value ns (0: for ever)", "pause"},
+    {"nic.deregister",
+     "a deregistration takes value ns longer (slow), never returns (never), fails while the pages stay pinned (error) "
+     "or says yes and does nothing (lie); the library answers OK to the last two",
+     "slow|never|error|lie"},
+    {"nic.register",
+     "a registration is refused for want of memory (refuse) or of a table entry (limit), takes value ns longer "
+     "(delay), never returns (never), or covers one page less than asked (short)",
+     "refuse|limit|delay|never|short"},
+    {"pages.allocate", "the system has no pages (ENOMEM)", "refuse"},
+    {"pages.tombstone", "the system cannot replace pages by zeros; the range is unchanged", "refuse"},
+    {"suspension", "a coroutine's suspension is cancelled", "cancel"},
+    {"ucp.am.error", "a send of an active message answers an error pointer (value: status, 0 = no memory)", "error"},
+    {"ucp.arm.busy",
+     "arming a worker answers BUSY with nothing to do (busy), fails (error: value status, 0 = I/O error), or leaves "
+     "the descriptor readable for value ns (stuck)",
+     "busy|error|stuck"},
+    {"ucp.cleanup", "the end of a context takes value ns (slow) or never returns (never)", "slow|never"},
+    {"ucp.ep.create", "an endpoint is refused (value: status, 0 = no memory); an accepted request is used up", "error"},
+    {"ucp.ep.fail", "an endpoint fails with a time-out although the peer lives; passed when a GET is posted", "fail"},
+    {"ucp.get.error", "a GET answers an error pointer (value: status, 0 = no memory)", "error"},
+    {"ucp.get.inline", "a GET finishes before it returns, as over a one-sided lane", "inline"},
+    {"ucp.init", "a context is refused (value: status, 0 = no device)", "error"},
+    {"ucp.listener.create", "a listener is refused (value: status, 0 = busy: the port is taken)", "error"},
+    {"ucp.rkey.pack", "packing a key fails (value: status, 0 = no memory)", "error"},
+    {"ucp.rkey.unpack", "unpacking a key fails (value: status, 0 = unreachable)", "error"},
+    {"ucp.worker.create", "a worker is refused (value: status, 0 = no memory)", "error"},
+    {"ucp.worker.destroy", "the destruction of a worker takes value ns (slow) or never returns (never)",
+     "slow|never"},
+});
+static_assert(std::ranges::is_sorted(points, {}, &fault_point::name));
+
+constexpr std::size_t no_point = points.size();
+
+std::size_t find_point(std::string_view name) noexcept {
+  const auto found = std::ranges::lower_bound(points, name, {}, &fault_point::name);
+  return found != points.end() && found->name == name ? static_cast<std::size_t>(found - points.begin()) : no_point;
+}
+
+// 0: not a kind of the point; 1: named; 2: only through "*".
+int match_kind(std::string_view kinds, std::string_view kind) noexcept {
+  int best = 0;
+  while (!kinds.empty()) {
+    const std::size_t bar = kinds.find('|');
+    const std::string_view one = kinds.substr(0, bar);
+    if (one == kind) return 1;
+    if (one == "*" && !kind.empty()) best = 2;
+    if (bar == std::string_view::npos) break;
+    kinds.remove_prefix(bar + 1);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::span<const fault_point> all_fault_points() { return points; }
+
+fault_plan& fault_plan::of(world& w) {
+  static const char key = 0;
+  kernel_scope scope;
+  return w.attachment<fault_plan>(&key, [] { return std::make_shared<fault_plan>(); });
+}
+
+std::optional<std::string> fault_plan::install(std::vector<fault> faults) {
+  kernel_scope scope;
+  std::vector<armed> next;
+  next.reserve(faults.size());
+  for (fault& f : faults) {
+    const std::size_t point = find_point(f.where);
+    if (point == no_point) return "unknown fault point '" + f.where + "'; see `holdfast-sim list faults`";
+    if (f.what.empty()) {
+      const std::string_view kinds = points[point].kinds;
+      f.what = std::string(kinds.substr(0, kinds.find('|')));
+    }
+    const int matched = match_kind(points[point].kinds, f.what);
+    if (matched == 0) {
+      return "fault point '" + f.where + "' has no kind '" + f.what + "'; it has " + std::string(points[point].kinds);
+    }
+    if (f.nth == 0) return "fault at '" + f.where + "': passes are counted from 1";
+    next.push_back({std::move(f), point, matched == 2, 0, 0});
+  }
+  armed_ = std::move(next);
+  passes_.assign(points.size(), 0);
+  return std::nullopt;
+}
+
+const fault* fault_plan::strike(host& h, std::string_view point, std::string_view detail) {
+  kernel_scope scope;
+  const std::size_t index = find_point(point);
+  world& w = h.owner();
+  if (index == no_point) {
+    w.violate("simulator", "fault point '" + std::string(point) + "' is not in the table");
+    return nullptr;
+  }
+  if (passes_.empty()) passes_.assign(points.size(), 0);
+  ++passes_[index];
+  const fault* chosen = nullptr;
+  for (std::size_t i = 0; i < armed_.size(); ++i) {
+    armed& a = armed_[i];
+    if (a.point != index || (!a.what.host.empty() && a.what.host != h.name())) continue;
+    if (a.by_detail && a.what.what != detail) continue;
+    ++a.passed;
+    // The first in the plan's order wins; the others have seen the pass all the same.
+    if (chosen != nullptr || w.calm()) continue;
+    if (a.passed < a.what.nth || a.passed - a.what.nth >= a.what.times) continue;
+    ++a.struck;
+    w.log(&h, hardware_event::fault_fired, i, a.struck);
+    chosen = &a.what;
+  }
+  return chosen;
+}
+
+std::uint64_t fault_plan::passes(std::string_view point) const {
+  const std::size_t index = find_point(point);
+  return index == no_point || passes_.empty() ? 0 : passes_[index];
+}
+
+std::vector<fault> fault_plan::inert() const {
+  std::vector<fault> result;
+  for (const armed& a : armed_) {
+    if (a.struck == 0) result.push_back(a.what);
+  }
+  return result;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,82 @@
+#include <sim/hardware/nic.hpp>
+
+#include <sim/faults/fault_plan.hpp>
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+std::int64_t cost(std::int64_t base_ns, std::int64_t ns_per_mib, std::size_t bytes) noexcept {
+  // Whole mebibytes and the rest apart, so that nothing overflows and small ranges cost a little too.
+  const auto whole = static_cast<std::int64_t>(bytes / mib);
+  const auto rest = static_cast<std::int64_t>(bytes % mib);
+  return base_ns + whole * ns_per_mib + rest * ns_per_mib / static_cast<std::int64_t>(mib);
+}
+
+}  // namespace
+
+nic& nic_of(host& h) {
+  static const char key = 0;
+  kernel_scope scope;
+  return h.state<nic>(&key, [&h] { return std::make_shared<nic>(h); });
+}
+
+registration_attempt nic::begin_register(const std::byte* base, std::size_t bytes) {
+  registration_attempt attempt;
+  host_memory& memory = memory_of(host_);
+  const auto low = reinterpret_cast<std::uintptr_t>(base) / page_bytes * page_bytes;
+  const auto high = (reinterpret_cast<std::uintptr_t>(base) + bytes + page_bytes - 1) / page_bytes * page_bytes;
+  attempt.base = reinterpret_cast<std::byte*>(low);
+  attempt.bytes = high - low;
+  attempt.duration_ns = cost(settings.register_base_ns, settings.register_ns_per_mib, attempt.bytes);
+  if (bytes == 0 || !memory.owned(base, bytes)) {
+    attempt.answer = registration_answer::bad_range;
+  } else if (attempt.bytes > settings.region_bytes_max || memory.held_pins() >= settings.registrations_max ||
+             memory.held_bytes() > settings.registered_bytes_max ||
+             settings.registered_bytes_max - memory.held_bytes() < attempt.bytes) {
+    attempt.answer = registration_answer::limit;
+  }
+  if (const fault* const f = fault_plan::of(host_.owner()).strike(host_, "nic.register"); f != nullptr) {
+    if (f->what == "refuse") attempt.answer = registration_answer::no_memory;
+    if (f->what == "limit") attempt.answer = registration_answer::limit;
+    if (f->what == "delay") attempt.duration_ns += f->value;
+    if (f->what == "never") attempt.never = true;
+    if (f->what == "short" && attempt.bytes > page_bytes) attempt.bytes -= page_bytes;
+  }
+  return attempt;
+}
+
+std::uint64_t nic::finish_register(registration_attempt& attempt, std::uint64_t context) {
+  host_memory& memory = memory_of(host_);
+  if (attempt.answer == registration_answer::ok && !memory.owned(attempt.base, attempt.bytes)) {
+    attempt.answer = registration_answer::bad_range;
+  }
+  if (attempt.answer != registration_answer::ok) {
+    host_.owner().log(&host_, hardware_event::nic_register_refused, memory.name_of(attempt.base).block, attempt.bytes);
+    return 0;
+  }
+  return memory.add_pin(attempt.base, attempt.bytes, context);
+}
+
+deregistration_attempt nic::begin_deregister(std::uint64_t registration) {
+  deregistration_attempt attempt;
+  host_memory& memory = memory_of(host_);
+  const pin* const p = memory.find_pin(registration);
+  attempt.duration_ns = cost(settings.deregister_base_ns, settings.deregister_ns_per_mib, p == nullptr ? 0 : p->bytes);
+  memory.begin_unpin(registration);
+  if (const fault* const f = fault_plan::of(host_.owner()).strike(host_, "nic.deregister"); f != nullptr) {
+    if (f->what == "slow") attempt.duration_ns += f->value;
+    if (f->what == "never") attempt.never = true;
+    if (f->what == "error" || f->what == "lie") attempt.takes_effect = false;
+  }
+  return attempt;
+}
+
+void nic::finish_deregister(std::uint64_t registration, const deregistration_attempt& attempt) {
+  memory_of(host_).claim_unpinned(registration, attempt.takes_effect);
+}
+
+}  // namespace holdfast::sim
