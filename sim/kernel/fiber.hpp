@@ -31,15 +31,19 @@ struct held_lock {
 
 class fiber {
  public:
-  fiber(host& h, std::uint32_t index, std::string name);
-  ~fiber() = default;
+  fiber() = default;
+  ~fiber();
   fiber(const fiber&) = delete;
   fiber& operator=(const fiber&) = delete;
 
-  host& owner;
-  const std::uint32_t index;
+  /// Makes a new thread of this object, which may have been one before. Its stack stays.
+  void begin(host& h, std::uint32_t index, std::string_view given_name, std::uint32_t twin);
+
+  host* owner = nullptr;
+  std::uint32_t index = 0;
   /// "b/ucx-progress"; two fibers of one host with the same name get "-2", "-3".
-  const std::string name;
+  std::string name;
+  std::string given_name;
   fiber_state state = fiber_state::ready;
 
   // What it does when it runs next.

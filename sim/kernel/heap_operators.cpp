@@ -10,7 +10,7 @@ namespace {
 
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
   using namespace holdfast::sim;
-  if (kernel_access::scheduling()) return world::current().running()->owner.heap.allocate(bytes, alignment);
+  if (kernel_access::scheduling()) return world::current().running()->owner->heap.allocate(bytes, alignment);
   if (bytes == 0) bytes = 1;
   if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(bytes);
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);

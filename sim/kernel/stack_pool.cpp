@@ -33,10 +33,6 @@ stack_memory acquire_stack() {
   if (!free_stacks.empty()) {
     const stack_memory stack = free_stacks.back();
     free_stacks.pop_back();
-#if defined(HOLDFAST_ASAN)
-    // An abandoned fiber left its frames' red zones behind.
-    ASAN_UNPOISON_MEMORY_REGION(stack.low, stack.bytes);
-#endif
     return stack;
   }
   void* const base = mmap(nullptr, stack_bytes + guard_bytes, PROT_READ | PROT_WRITE,
@@ -46,6 +42,12 @@ stack_memory acquire_stack() {
     std::abort();
   }
   return {static_cast<std::byte*>(base) + guard_bytes, stack_bytes};
+}
+
+void unpoison_stack([[maybe_unused]] stack_memory stack) noexcept {
+#if defined(HOLDFAST_ASAN)
+  ASAN_UNPOISON_MEMORY_REGION(stack.low, stack.bytes);
+#endif
 }
 
 void release_stack(stack_memory stack) noexcept { pool().push_back(stack); }

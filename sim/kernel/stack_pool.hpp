@@ -12,6 +12,8 @@ struct stack_memory {
 
 /// A stack whose contents are unspecified. Aborts with a message if the system has no memory for one.
 stack_memory acquire_stack();
+/// Before reuse: an abandoned fiber left the red zones of its frames behind.
+void unpoison_stack(stack_memory stack) noexcept;
 void release_stack(stack_memory stack) noexcept;
 
 }  // namespace holdfast::sim

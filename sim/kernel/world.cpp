@@ -78,8 +78,11 @@ struct object_record {
 
 }  // namespace
 
+// Kept between worlds: a campaign makes tens of thousands of small worlds a second, and most of a small world's cost
+// would be giving memory back and asking for it again.
 struct world::state {
   std::vector<std::unique_ptr<fiber>> fibers;
+  std::vector<std::unique_ptr<fiber>> spare_fibers;  // with their stacks
   std::vector<std::uint64_t> ready_bits;
   std::uint32_t ready_count = 0;
   std::uint32_t unfinished = 0;
@@ -95,10 +98,10 @@ struct world::state {
   std::vector<std::uint8_t> choices;
   std::map<std::string, random_stream, std::less<>> streams;
   std::vector<object_record> objects{{"", 0}};
-  std::map<std::string_view, std::uint32_t> object_kinds;
-  std::map<std::string, std::uint32_t> fiber_names;
+  std::vector<object_record> object_kinds;  // the last number of each kind
 
   std::vector<std::vector<check*>> subscribers;  // by dense kind
+  std::vector<std::size_t> subscribed;           // kinds with subscribers
   std::vector<check*> checks;
   std::vector<listener*> listeners;
   std::vector<quiet_probe> probes;
@@ -116,6 +119,41 @@ struct world::state {
   void* main_fake_stack = nullptr;
 #endif
   void* main_exception_state[2] = {nullptr, nullptr};
+
+  static std::unique_ptr<state>& spare() {
+    static auto* const kept = new std::unique_ptr<state>;  // never destroyed: worlds may end late
+    return *kept;
+  }
+  static std::unique_ptr<state> take() {
+    if (auto kept = std::move(spare())) return kept;
+    auto made = std::make_unique<state>();
+    made->subscribers.resize(core_event_count() + hardware_event_table().size());
+    return made;
+  }
+  // As new, but for capacities.
+  void recycle() {
+    for (auto& f : fibers) spare_fibers.push_back(std::move(f));
+    fibers.clear();
+    ready_bits.clear();
+    ready_count = 0;
+    unfinished = 0;
+    queue.clear();
+    slots.clear();
+    free_slots.clear();
+    next_sequence = 1;
+    live_events = 0;
+    choices.clear();
+    streams.clear();
+    objects.resize(1);
+    object_kinds.clear();
+    for (const std::size_t kind : subscribed) subscribers[kind].clear();
+    subscribed.clear();
+    checks.clear();
+    listeners.clear();
+    probes.clear();
+    handles.clear();
+    suspension_hook = nullptr;
+  }
 };
 
 // Switching ------------------------------------------------------------------------------------------------------
@@ -226,7 +264,7 @@ struct switcher {
       if (due.time_ns > w.now_ns_) {
         if (s.ready_count != 0)
           for (auto& f : s.fibers)
-            if (is_ready(s, f->index)) f->owner.marked_ = true;
+            if (is_ready(s, f->index)) f->owner->marked_ = true;
         for (auto& h : w.hosts_)
           if (h->marked_) {
             h->stalled_ns_ += due.time_ns - w.now_ns_;
@@ -292,19 +330,25 @@ struct switcher {
   static bool is_ready(const world::state& s, std::uint32_t index) noexcept {
     return ((s.ready_bits[index / 64] >> (index % 64)) & 1) != 0;
   }
+  // Inline, because the baseline x86-64 has no instruction for it and a call costs more than the choice.
+  static constexpr std::uint32_t count_bits(std::uint64_t bits) noexcept {
+    bits -= (bits >> 1) & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + ((bits >> 2) & 0x3333333333333333u);
+    bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
+  }
   // Position of fiber `index` among the ready ones.
   static std::uint32_t rank_of(const world::state& s, std::uint32_t index) noexcept {
     std::uint32_t rank = 0;
     for (std::uint32_t word = 0; word < index / 64; ++word)
-      rank += static_cast<std::uint32_t>(std::popcount(s.ready_bits[word]));
-    return rank + static_cast<std::uint32_t>(
-                      std::popcount(s.ready_bits[index / 64] & ((std::uint64_t{1} << (index % 64)) - 1)));
+      rank += count_bits(s.ready_bits[word]);
+    return rank + count_bits(s.ready_bits[index / 64] & ((std::uint64_t{1} << (index % 64)) - 1));
   }
   // Fiber index of the ready fiber at position `rank`.
   static std::uint32_t select(const world::state& s, std::uint32_t rank) noexcept {
     std::uint32_t word = 0;
     for (;; ++word) {
-      const auto here = static_cast<std::uint32_t>(std::popcount(s.ready_bits[word]));
+      const std::uint32_t here = count_bits(s.ready_bits[word]);
       if (rank < here) break;
       rank -= here;
     }
@@ -317,24 +361,22 @@ struct switcher {
 // World ------------------------------------------------------------------------------------------------------------
 
 world::world(const world_settings& settings, strategy& s)
-    : settings_(settings), strategy_(s), calm_(settings.calm_from_start), state_(std::make_unique<state>()) {
+    : settings_(settings), strategy_(s), calm_(settings.calm_from_start), state_(state::take()) {
   if (detail::the_world != nullptr) {
     std::fputs("holdfast-sim: two worlds at once\n", stderr);
     std::abort();
   }
   detail::the_world = this;
-  state_->subscribers.resize(core_event_count() + hardware_event_table().size());
   XXH3_128bits_reset(&state_->hash);
-  if (settings_.record_choices) state_->choices.reserve(256);
 }
 
 world::~world() {
   kernel_scope kernel;
   // What hosts keep for other rooms may refer to fibers and events: hosts go first, their heaps with them.
-  for (auto& f : state_->fibers)
-    if (f->stack_low != nullptr) release_stack({f->stack_low, f->stack_bytes});
   state_->slots.clear();
   hosts_.clear();
+  state_->recycle();
+  state::spare() = std::move(state_);
   detail::the_world = nullptr;
   detail::running_fiber = nullptr;
 }
@@ -362,6 +404,7 @@ void world::attach(check& c) {
     const auto raw = static_cast<std::uint16_t>(kind);
     const std::size_t dense = is_hardware(kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
     state_->subscribers[dense].push_back(&c);
+    state_->subscribed.push_back(dense);
   }
 }
 
@@ -489,12 +532,17 @@ void world::wake(fiber& f) {
   kernel_access::set_ready(*this, f, true);
 }
 
-host* world::running_host() const noexcept { return running_ != nullptr ? &running_->owner : nullptr; }
+host* world::running_host() const noexcept { return running_ != nullptr ? running_->owner : nullptr; }
 
 object_id world::new_object(const char* kind) {
   kernel_scope kernel;
-  state_->objects.push_back({kind, ++state_->object_kinds[kind]});
-  return static_cast<object_id>(state_->objects.size() - 1);
+  auto& s = *state_;
+  auto of_kind = std::find_if(s.object_kinds.begin(), s.object_kinds.end(), [kind](const object_record& o) {
+    return o.kind == kind || std::strcmp(o.kind, kind) == 0;
+  });
+  if (of_kind == s.object_kinds.end()) of_kind = s.object_kinds.insert(of_kind, {kind, 0});
+  s.objects.push_back({kind, ++of_kind->number});
+  return static_cast<object_id>(s.objects.size() - 1);
 }
 
 std::string world::object_name(object_id id) const {
@@ -619,7 +667,7 @@ world* kernel_access::the_world() noexcept { return detail::the_world; }
 
 void kernel_access::set_ready(world& w, fiber& f, bool ready) noexcept {
   auto& s = *w.state_;
-  const bool bit = ready && !f.owner.paused_ && f.state != fiber_state::abandoned && f.state != fiber_state::finished;
+  const bool bit = ready && !f.owner->paused_ && f.state != fiber_state::abandoned && f.state != fiber_state::finished;
   const std::uint64_t mask = std::uint64_t{1} << (f.index % 64);
   std::uint64_t& word = s.ready_bits[f.index / 64];
   if (((word & mask) != 0) == bit) return;
@@ -707,24 +755,58 @@ fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_funct
   world& w = h.owner();
   kernel_scope kernel;
   auto& s = *w.state_;
-  std::string full = h.name() + "/" + std::string(name);
-  const std::uint32_t twin = ++s.fiber_names[full];
-  if (twin > 1) full += "-" + std::to_string(twin);
+  std::unique_ptr<fiber> made;
+  if (s.spare_fibers.empty()) {
+    made = std::make_unique<fiber>();
+    const stack_memory stack = acquire_stack();
+    made->stack_low = stack.low;
+    made->stack_bytes = stack.bytes;
+  } else {
+    made = std::move(s.spare_fibers.back());
+    s.spare_fibers.pop_back();
+  }
   const auto index = static_cast<std::uint32_t>(s.fibers.size());
-  s.fibers.push_back(std::make_unique<fiber>(h, index, std::move(full)));
+  s.fibers.push_back(std::move(made));
   if (s.ready_bits.size() * 64 <= index) s.ready_bits.push_back(0);
   fiber& f = *s.fibers.back();
-  const stack_memory stack = acquire_stack();
-  f.stack_low = stack.low;
-  f.stack_bytes = stack.bytes;
-  f.context = make_fcontext(stack.low + stack.bytes, stack.bytes, switcher::entry);
+  std::uint32_t twin = 1;
+  for (std::uint32_t i = 0; i < index; ++i)
+    if (s.fibers[i]->owner == &h && s.fibers[i]->given_name == name) ++twin;
+  f.begin(h, index, name, twin);
+  f.context = make_fcontext(f.stack_low + f.stack_bytes, f.stack_bytes, switcher::entry);
   ::new (f.body_storage) std::move_only_function<void()>(std::move(body));
   ++s.unfinished;
   set_ready(w, f, true);
   return f;
 }
 
-fiber::fiber(host& h, std::uint32_t i, std::string n) : owner(h), index(i), name(std::move(n)) {}
+fiber::~fiber() {
+  if (stack_low != nullptr) release_stack({stack_low, stack_bytes});
+}
+
+void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_t twin) {
+  owner = &h;
+  index = i;
+  given_name.assign(given);
+  name.assign(h.name());
+  name += '/';
+  name += given;
+  if (twin > 1) name += "-" + std::to_string(twin);
+  state = fiber_state::ready;
+  pending = op_kind::start;
+  pending_object = 0;
+  next_waiter = nullptr;
+  woken = false;
+  deadline_event = 0;
+  forgiven = false;
+  held_count = 0;
+  joiners.clear();
+  slots.clear();
+  saved_kernel_depth = 0;
+  exception_state[0] = exception_state[1] = nullptr;
+  sanitizer_stack = nullptr;
+  unpoison_stack({stack_low, stack_bytes});
+}
 
 // Host ---------------------------------------------------------------------------------------------------------------
 
@@ -743,7 +825,7 @@ void host::crash() {
   for (auto& hook : crash_hooks_) hook();
   crash_hooks_.clear();
   for (auto& f : world_.state_->fibers) {
-    if (&f->owner != this || f->state == fiber_state::finished || f->state == fiber_state::abandoned) continue;
+    if (f->owner != this || f->state == fiber_state::finished || f->state == fiber_state::abandoned) continue;
     kernel_access::disarm_deadline(world_, *f);
     f->state = fiber_state::abandoned;
     kernel_access::set_ready(world_, *f, false);
@@ -767,7 +849,7 @@ void host::pause() {
   paused_ = true;
   world_.log(this, hardware_event::host_paused);
   for (auto& f : world_.state_->fibers)
-    if (&f->owner == this) kernel_access::set_ready(world_, *f, false);
+    if (f->owner == this) kernel_access::set_ready(world_, *f, false);
 }
 
 void host::resume() {
@@ -776,7 +858,7 @@ void host::resume() {
   paused_ = false;
   world_.log(this, hardware_event::host_resumed);
   for (auto& f : world_.state_->fibers)
-    if (&f->owner == this && f->wants_to_run()) kernel_access::set_ready(world_, *f, true);
+    if (f->owner == this && f->wants_to_run()) kernel_access::set_ready(world_, *f, true);
 }
 
 int host::open_descriptor(descriptor& d) {

@@ -13,7 +13,7 @@ std::expected<driver_library, std::string> driver_library::open(const char* file
   bool hidden = false;
   {
     sim::kernel_scope kernel;
-    hidden = sim::fault_plan::of(*w).strike(w->running()->owner, "driver.open") != nullptr ||
+    hidden = sim::fault_plan::of(*w).strike(*w->running()->owner, "driver.open") != nullptr ||
              !sim::has_driver_library(file);
   }
   if (hidden) return std::unexpected(std::string(file) + ": cannot open shared object file: No such file or directory");

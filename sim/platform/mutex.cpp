@@ -99,7 +99,7 @@ void mutex::release() {
   if (owner_ != w.running()) w.violate("lock misuse", w.running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
   kernel_access::pop_lock(w, object_);
-  if (kernel_access::has_quiet_points(w)) kernel_access::run_quiet_points(w, w.running()->owner, kind_.rank);
+  if (kernel_access::has_quiet_points(w)) kernel_access::run_quiet_points(w, *w.running()->owner, kind_.rank);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(w, *f, true);
 }
 
@@ -167,7 +167,7 @@ void shared_mutex::unlock() {
   if (owner_ != w->running()) w->violate("lock misuse", w->running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
   kernel_access::pop_lock(*w, object_);
-  if (kernel_access::has_quiet_points(*w)) kernel_access::run_quiet_points(*w, w->running()->owner, kind_.rank);
+  if (kernel_access::has_quiet_points(*w)) kernel_access::run_quiet_points(*w, *w->running()->owner, kind_.rank);
   refresh();
 }
 

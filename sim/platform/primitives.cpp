@@ -77,7 +77,7 @@ bool heap_fault(const char* site) noexcept {
   world* const w = sim::scheduling_world();
   if (w == nullptr) return false;
   kernel_scope kernel;
-  const sim::fault* const planned = sim::fault_plan::of(*w).strike(w->running()->owner, "heap");
+  const sim::fault* const planned = sim::fault_plan::of(*w).strike(*w->running()->owner, "heap");
   (void)site;
   return planned != nullptr;
 }

@@ -28,10 +28,10 @@ std::expected<thread, int> thread::start(std::string_view name, std::move_only_f
   w->point(op_kind::thread_start);
   {
     sim::kernel_scope kernel;
-    if (sim::fault_plan::of(*w).strike(w->running()->owner, "thread.start") != nullptr) return std::unexpected(EAGAIN);
+    if (sim::fault_plan::of(*w).strike(*w->running()->owner, "thread.start") != nullptr) return std::unexpected(EAGAIN);
   }
   thread made;
-  made.fiber_ = &w->running()->owner.spawn(name, std::move(body));
+  made.fiber_ = &w->running()->owner->spawn(name, std::move(body));
   return made;
 }
 
