@@ -14,8 +14,9 @@
 
 namespace holdfast::conformance {
 
-inline constexpr lock_class subject_lock{1000, false, "conformance subject"};
-inline constexpr lock_class helper_lock{1010, true, "conformance helper"};
+// Helpers may be used while a subject is held, never the other way round.
+inline constexpr lock_class subject_lock{700, false, "conformance subject"};
+inline constexpr lock_class helper_lock{1000, true, "conformance helper"};
 
 inline constexpr platform::duration millisecond{1'000'000};
 
