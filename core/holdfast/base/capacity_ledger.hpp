@@ -76,13 +76,15 @@ class [[nodiscard]] reservation {
   reservation(reservation&& other) noexcept
       : ledger_(std::exchange(other.ledger_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)),
-        refusals_seen_(other.refusals_seen_) {}
+        refusals_seen_(other.refusals_seen_),
+        parent_refusals_seen_(other.parent_refusals_seen_) {}
   reservation& operator=(reservation&& other) noexcept {
     if (this != &other) {
       drop();
       ledger_ = std::exchange(other.ledger_, nullptr);
       bytes_ = std::exchange(other.bytes_, 0);
       refusals_seen_ = other.refusals_seen_;
+      parent_refusals_seen_ = other.parent_refusals_seen_;
     }
     return *this;
   }
@@ -91,8 +93,8 @@ class [[nodiscard]] reservation {
   std::uint64_t bytes() const noexcept { return bytes_; }
   explicit operator bool() const noexcept { return ledger_ != nullptr; }
   /// The device took `bytes`: charges the difference even above the ceiling, since the memory is registered already.
-  /// True: within the ceiling. False: above it, or `bytes` is smaller than what is reserved (then nothing changed;
-  /// a broken precondition), or the sum left 64 bits (then charged up to the greatest number).
+  /// True: within the ceiling. False: above it; or `bytes` is smaller than what is reserved, a broken precondition
+  /// that changes nothing and is reported; or the sum leaves 64 bits, which changes nothing and marks the ledger corrupt.
   bool raise_to(std::uint64_t bytes) noexcept;
   /// The bytes become the owner's charge; the reservation is spent.
   grant commit() noexcept;
@@ -101,11 +103,13 @@ class [[nodiscard]] reservation {
 
  private:
   friend class capacity_ledger;
-  reservation(capacity_ledger& ledger, std::uint64_t bytes, std::uint64_t refusals_seen) noexcept
-      : ledger_(&ledger), bytes_(bytes), refusals_seen_(refusals_seen) {}
+  reservation(capacity_ledger& ledger, std::uint64_t bytes, std::uint64_t refusals_seen,
+              std::uint64_t parent_refusals_seen) noexcept
+      : ledger_(&ledger), bytes_(bytes), refusals_seen_(refusals_seen), parent_refusals_seen_(parent_refusals_seen) {}
   capacity_ledger* ledger_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint64_t refusals_seen_ = 0;
+  std::uint64_t parent_refusals_seen_ = 0;
 };
 
 struct capacity_snapshot {
@@ -122,7 +126,7 @@ struct capacity_snapshot {
 class capacity_ledger {
  public:
   /// `id` names the ledger in events and errors. `rank` is the class of its mutex. A parent's ceiling, if there is
-  /// one, binds as well; the two mutexes are never held together. The parent outlives this.
+  /// one, binds as well; the two mutexes are never held together. The parent outlives this and has no parent.
   capacity_ledger(std::uint64_t id, std::uint64_t ceiling_bytes, event_log& log,
                   const lock_class& rank = lock_ranks::base_ledger, capacity_ledger* parent = nullptr) noexcept;
   /// Waiters that are left stop the process.
@@ -171,30 +175,28 @@ class capacity_ledger {
   friend class grant;
   friend class reservation;
   enum class source : std::uint8_t { reservation, grant };
-  using waiters = intrusive_list<waiter, wait_source>;
 
-  result<reservation> reserve_here(std::uint64_t bytes) noexcept;
+  // Each changes this ledger only; the callers walk to the parent.
+  result<std::uint64_t> open(std::uint64_t bytes) noexcept;  // answers the refusals seen
   bool raise(std::uint64_t from, std::uint64_t to) noexcept;
   void commit(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes, source from, std::uint64_t refusals_seen) noexcept;
-  bool raise_here(std::uint64_t from, std::uint64_t to) noexcept;
-  void commit_here(std::uint64_t bytes) noexcept;
-  void give_back_here(std::uint64_t bytes, source from, std::uint64_t refusals_seen) noexcept;
-  void move_epoch(waiters& winners, waiters& losers) noexcept HOLDFAST_REQUIRES(mutex_);
+  void move_epoch(told_waiters& told) noexcept HOLDFAST_REQUIRES(mutex_);
+  std::uint64_t charged() const noexcept HOLDFAST_REQUIRES(mutex_) { return reserved_ + granted_; }
 
   const std::uint64_t id_;
   const std::uint64_t ceiling_bytes_;
   event_log& log_;
   capacity_ledger* const parent_;
   mutable platform::mutex mutex_;
-  std::uint64_t charged_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t reserved_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint64_t granted_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t charged_high_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t refusals_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t over_releases_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t epoch_ HOLDFAST_GUARDED_BY(mutex_) = 1;
   bool corrupt_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  waiters waiting_ HOLDFAST_GUARDED_BY(mutex_);
+  intrusive_list<waiter, wait_source> waiting_ HOLDFAST_GUARDED_BY(mutex_);
   platform::condition_variable moved_;
 };
 

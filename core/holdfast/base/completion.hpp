@@ -4,8 +4,8 @@
 // after the caller stopped caring. What delivering needs is allocated when the operation starts.
 //
 // Where       On the handler's associated executor, else on the runtime's platform executor; never inline, never on
-//             Asio's system executor. On the platform executor delivery allocates nothing; a foreign executor may, and
-//             if it refuses, the platform executor delivers.
+//             Asio's system executor. A platform executor's delivery allocates nothing. Any other executor is foreign
+//             code: the platform executor calls it, and delivers itself if that throws.
 // Cancelling  If the handler has a connected cancellation slot, any request on it asks the operation's `cancellation`.
 //             The slot keeps a share of that small record and nothing else; core never touches the slot after `start`,
 //             so emitting late, from another thread, is harmless.
@@ -22,6 +22,7 @@
 #include <holdfast/base/work_item.hpp>
 #include <holdfast/platform/executor.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/platform/ref_count.hpp>
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_completion_handler.hpp>
@@ -49,15 +50,25 @@ class completion_record : public work_item {
  protected:
   completion_record(platform::executor fallback, intrusive_ptr<cancellation> asked,
                     boost::asio::any_completion_executor target) noexcept;
+  void let_go() noexcept {
+    if (shares_.decrement()) delete this;
+  }
 
  private:
+  class carried;
+  // Lets go of the record, and calls the handler after that.
+  virtual void invoke() noexcept = 0;
+  void run() noexcept final;
   void drop() noexcept final { delete this; }
 
-  platform::executor fallback_;
+  platform::executor direct_;
   intrusive_ptr<cancellation> asked_;
-  bool foreign_;
-  boost::asio::any_completion_executor target_;  // with outstanding work, so that a foreign context stays alive
+  boost::asio::any_completion_executor foreign_;  // empty if the handler wants a platform executor
+  platform::ref_count shares_;                    // two while a foreign executor is being called
 };
+
+/// The executor with outstanding work, so that a foreign context stays alive while the operation runs.
+boost::asio::any_completion_executor with_work(const boost::asio::any_completion_executor& target);
 
 }  // namespace detail
 
@@ -90,10 +101,10 @@ class [[nodiscard]] completion {
     record(handler_type h, platform::executor fallback, intrusive_ptr<cancellation> asked,
            boost::asio::any_completion_executor target) noexcept
         : completion_record(fallback, std::move(asked), std::move(target)), handler(std::move(h)) {}
-    void run() noexcept override {
+    void invoke() noexcept override {
       handler_type called = std::move(handler);
       R given = std::move(*value);
-      delete this;
+      let_go();
       std::move(called)(std::move(given));
     }
     handler_type handler;
@@ -106,15 +117,18 @@ class [[nodiscard]] completion {
 template <class R>
 std::optional<completion<R>> completion<R>::start(handler_type handler, platform::executor fallback,
                                                   const char* operation) {
-  const boost::asio::any_completion_executor target = boost::asio::get_associated_executor(handler, fallback);
+  const boost::asio::any_completion_executor target =
+      detail::with_work(boost::asio::get_associated_executor(handler, fallback));
   const auto slot = boost::asio::get_associated_cancellation_slot(handler);
   std::unique_ptr<record> made;
   intrusive_ptr<cancellation> asked = cancellation::make();
   if (asked && !platform::heap_fault("base.completion"))
     made.reset(new (std::nothrow) record(std::move(handler), fallback, asked, target));
   if (made == nullptr) {
-    target.execute([called = std::move(handler), operation]() mutable {
-      std::move(called)(R(fail(error_code::out_of_memory, operation)));
+    fallback.execute([target, called = std::move(handler), operation]() mutable {
+      target.execute([called = std::move(called), operation]() mutable {
+        std::move(called)(R(fail(error_code::out_of_memory, operation)));
+      });
     });
     return std::nullopt;
   }

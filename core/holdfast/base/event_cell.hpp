@@ -42,9 +42,8 @@ class event_cell_base {
 
   // `open`: no value, nobody waits for good. `closed`: the consumer gave up.
   enum class state : std::uint8_t { open, full, closed };
-  /// With the lock held: whether a value may be stored now. Sets `winner` to the waiter to conclude, or `loser` to the
-  /// one to leave, after unlocking.
-  bool may_complete(waiter*& winner, waiter*& loser) noexcept HOLDFAST_REQUIRES(mutex_);
+  /// Whether a value may be stored now; the waiter, if there is one, goes to `told`.
+  bool may_complete(told_waiters& told) noexcept HOLDFAST_REQUIRES(mutex_);
   bool attach(waiter& one) noexcept;
   bool detach(waiter& one) noexcept;
 
@@ -59,16 +58,14 @@ class event_cell : public event_cell_base {
   /// Delivers `value`, or keeps it for a later `wait`. False: the consumer gave up (timed out, cancelled, abandoned);
   /// `value` is untouched and still the producer's.
   [[nodiscard]] bool complete(T&& value) noexcept {
-    waiter* winner = nullptr;
-    waiter* loser = nullptr;
+    told_waiters told;
     bool stored = false;
     {
       scoped_lock lock(mutex_);
-      stored = may_complete(winner, loser);
+      stored = may_complete(told);
       if (stored) value_.emplace(std::move(value));
     }
-    if (winner != nullptr) winner->conclude();
-    if (loser != nullptr) loser->leave();
+    told.tell();
     return stored;
   }
 

@@ -5,8 +5,8 @@
 //
 // How         Every extent, granted or free, is one `extent_node`, linked with its neighbors in order of address; so
 //             coalescing looks at two nodes. Free ones also hang in a bin for their size: one bin for each size below
-//             256 granules, four for each power of two above, every bin a small search tree by (size, offset). A
-//             bitmap finds the bin.
+//             256 granules, four for each power of two above, every bin a treap by (size, offset). A bitmap finds the
+//             bin: expected time grows with the logarithm of the extents in one bin.
 // Ownership   Nodes are the caller's, usually part of its span objects, and belong to the index while they name a
 //             granted or free range. `take` makes the node it is given the granted range. `take` and `put` answer the
 //             nodes that the index needs no more: a chain of at most one and at most two. Thus there are as many
@@ -48,6 +48,7 @@ class extent_node {
   extent_node* right_ = nullptr;
   std::uint32_t offset_ = 0;
   std::uint32_t granules_ = 0;
+  std::uint32_t priority_ = 0;
   state state_ = state::spare;
 };
 
@@ -98,12 +99,16 @@ class extent_index {
   static constexpr std::uint32_t bins = exact_bins + 4 * 24;
   static constexpr std::uint32_t words = (bins + 63) / 64;
 
+  static constexpr std::uint32_t broken = 0xffffffff;
+
   static std::uint32_t bin_of(std::uint32_t granules) noexcept;
+  static bool before(const extent_node& a, const extent_node& b) noexcept;
   extent_node* find(std::uint32_t granules) const noexcept;
   void insert(extent_node& node) noexcept;
   void remove(extent_node& node) noexcept;
   void resize(extent_node& node, std::uint32_t offset, std::uint32_t granules) noexcept;
   void unlink(extent_node& node) noexcept;
+  std::uint32_t count_ordered(const extent_node* at, const extent_node* parent, std::uint32_t bin) const noexcept;
   void give_up(extent_node& node, extent_node*& chain) noexcept;
 
   std::uint64_t nonempty_[words] = {};

@@ -92,7 +92,8 @@ class gate {
   static constexpr std::uint64_t closed_bit = 1;
   static constexpr std::uint64_t one_entry = 2;
   void leave() noexcept;
-  void settle_if_empty() noexcept;
+  void settle() noexcept;
+  void tell_drained(told_waiters& told) noexcept HOLDFAST_REQUIRES(mutex_);
 
   // Bit 0: closed. The rest: entries. One word, so that "count, then look" is one step.
   platform::atomic<std::uint64_t> word_{0};
@@ -101,7 +102,6 @@ class gate {
   platform::mutex mutex_;
   bool drained_ HOLDFAST_GUARDED_BY(mutex_) = false;
   intrusive_list<waiter, wait_source> waiting_ HOLDFAST_GUARDED_BY(mutex_);
-  unsigned blocked_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   platform::condition_variable emptied_;
 };
 

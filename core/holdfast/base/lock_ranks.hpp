@@ -16,7 +16,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 namespace lock_ranks {
 inline constexpr lock_class runtime_lifecycle{10, true, "runtime lifecycle"};
 inline constexpr lock_class pinned_arena_vector{210, false, "pinned arena vector"};
-inline constexpr lock_class pinned_growth{215, true, "pinned growth"};
+inline constexpr lock_class pinned_growth{215, false, "pinned growth"};
 inline constexpr lock_class pinned_suballocator{220, true, "pinned suballocator"};
 inline constexpr lock_class pinned_retiring_list{270, true, "pinned retiring list"};
 inline constexpr lock_class transport_directory{300, false, "transport connection directory"};
@@ -24,6 +24,7 @@ inline constexpr lock_class transport_connection{310, false, "transport connecti
 inline constexpr lock_class transport_operation_table{320, true, "transport operation table"};
 inline constexpr lock_class transport_submission{330, true, "transport submission queue"};
 inline constexpr lock_class transport_registration{340, true, "transport registration queue"};
+inline constexpr lock_class transport_lifecycle{350, true, "transport lifecycle"};
 inline constexpr lock_class base_ledger{800, true, "base ledger"};
 inline constexpr lock_class base_gate{810, true, "base gate waiters"};
 inline constexpr lock_class base_turn{815, true, "base turn"};

@@ -121,8 +121,12 @@ class task_promise_base : public work_item {
   void unhandled_exception() const noexcept { platform::stop_process("an exception left a task"); }
 
   const task_context& context() const noexcept { return context_; }
-  /// A waiter is about to suspend this task: the number of the suspension within its root, from 0.
-  unsigned next_suspension() noexcept;
+  /// A waiter is about to suspend this task, and may be signaled from now on. The answer undoes it.
+  bool begin_suspension() noexcept { return std::exchange(suspended_once_, true); }
+  /// The waiter had what it waits for after all.
+  void undo_suspension(bool before) noexcept { suspended_once_ = before; }
+  /// Tells the platform of this suspension, by its number within the root.
+  void observe_suspension() noexcept;
   /// Resumes the suspended task through the executor, or drops the root if the executor refuses.
   void resume_later() noexcept;
 

@@ -7,8 +7,9 @@
 //
 // Ownership   A waiter is part of the frame of the task that it suspends. Sources link it while they may signal it.
 // Units       Absolute deadlines on the environment's clock; `platform::never` arms no timer.
-// Threading   A source calls `try_decide` (under its own lock, if it wants) and then, with no lock held, `conclude`
-//             if it won and `leave` if it lost. After that it must not touch the waiter.
+// Threading   A source takes the waiter out of its list and calls `try_signal` under its own lock, and then, with no
+//             lock held, `conclude` if that was true and `leave` if not (`told_waiters` does both). After that it must
+//             not touch the waiter.
 // Failure     If the executor is stopped, the task is dropped (base/task.hpp).
 #pragma once
 
@@ -33,12 +34,14 @@ struct wait_source {};
 
 class waiter : public list_hook<wait_source>, private platform::timer_item, private cancellation::subscriber {
  public:
-  /// True for exactly one caller.
-  bool try_decide(wait_end end) noexcept;
-  /// The winner's last call: detaches the other parties and leaves.
+  /// The source has what the task waits for. False: another party was first.
+  bool try_signal() noexcept;
+  /// The source's last call after `try_signal` was true: detaches the other parties and leaves.
   void conclude() noexcept;
-  /// A party that lost, or that was detached, goes.
+  /// The source's last call after `try_signal` was false.
   void leave() noexcept;
+  /// Whether a list of its source holds it.
+  bool linked() const noexcept { return list_hook<wait_source>::linked(); }
 
  protected:
   explicit waiter(platform::time_point deadline) noexcept : deadline_(deadline) {}
@@ -63,14 +66,43 @@ class waiter : public list_hook<wait_source>, private platform::timer_item, priv
   void run() noexcept final;           // the timer
   void drop() noexcept final;          // the timer's executor was stopped
   void cancel_asked() noexcept final;  // the canceller
+  enum party : unsigned { source = 1, canceller = 2, timer = 4 };
   bool decide(decision what) noexcept;
-  void detach_all() noexcept;
-  bool leave_and_ask_last() noexcept;
+  void conclude_as(party winner) noexcept;
+  unsigned detach(unsigned parties) noexcept;
+  void leave(unsigned parties) noexcept;
+
+  friend class told_waiters;
+  waiter* next_told_ = nullptr;
 
   platform::time_point deadline_;
   task_promise_base* task_ = nullptr;
+  bool ready_ = false;  // nothing was attached
   platform::atomic<decision> decision_{decision::none};
-  platform::atomic<std::uint32_t> parties_{0};
+  // The suspending thread and the three parties, which are counted before they are attached.
+  platform::atomic<std::uint32_t> parties_{4};
+};
+
+/// Waiters that a source took out under its lock, to be told after it unlocked.
+class told_waiters {
+ public:
+  told_waiters() noexcept = default;
+  told_waiters(const told_waiters&) = delete;
+  told_waiters& operator=(const told_waiters&) = delete;
+
+  /// `one` is linked nowhere. True: it was signaled. False: it timed out or was cancelled before.
+  bool add(waiter& one) noexcept;
+  /// The last call, with no lock held.
+  void tell() noexcept;
+
+ private:
+  struct chain {
+    waiter* first = nullptr;
+    waiter* last = nullptr;
+    void push(waiter& one) noexcept;
+  };
+  chain signaled_;
+  chain late_;
 };
 
 /// `co_await delay_until(deadline)` answers timed_out, or cancelled if that came first.
