@@ -1,0 +1,489 @@
+// Proves that every invariant can fail: for each, a stream of events that keeps the promise passes, and the same
+// stream with one thing wrong names that invariant first. Events are written by hand, so that a check is tested
+// without the core that it watches.
+
+#include <properties/invariants/registry.hpp>
+#include <sim/kernel/world.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+namespace holdfast::sim {
+namespace {
+
+using holdfast::event_id;
+
+class first_entry final : public strategy {
+ public:
+  std::string_view name() const noexcept override { return "first"; }
+  void begin(world&) override {}
+  std::uint32_t choose(world&, const choice_point&) override { return 0; }
+};
+
+// A world without fibers that is told events.
+class told {
+ public:
+  told() : world_(world_settings{}, strategy_) {
+    world_.add_host("a");
+    for (check* c : invariants::all_checks()) {
+      c->begin(world_);
+      for (const event_kind kind : c->wants()) by_kind_[static_cast<std::uint16_t>(kind)].push_back(c);
+    }
+  }
+
+  template <class... Fields>
+  told& core(event_id id, Fields... fields) {
+    return tell(kind_of(id), {static_cast<std::uint64_t>(fields)...});
+  }
+  template <class... Fields>
+  told& device(hardware_event id, Fields... fields) {
+    return tell(kind_of(id), {static_cast<std::uint64_t>(fields)...});
+  }
+  told& on_fiber(std::uint32_t fiber) {
+    fiber_ = fiber;
+    return *this;
+  }
+  told& at(std::int64_t time_ns) {
+    time_ns_ = time_ns;
+    return *this;
+  }
+  told& rest() {
+    for (check* c : invariants::all_checks()) c->at_rest(world_);
+    return *this;
+  }
+  /// The invariant that was broken first, or "".
+  std::string broken() const { return world_.violated() ? world_.violated()->invariant : ""; }
+  std::string message() const { return world_.violated() ? world_.violated()->message : ""; }
+
+ private:
+  told& tell(event_kind kind, std::initializer_list<std::uint64_t> fields) {
+    logged_event e;
+    e.number = ++number_;
+    e.time_ns = time_ns_;
+    e.kind = kind;
+    e.host = 0;
+    e.fiber = fiber_;
+    for (const std::uint64_t value : fields) e.fields[e.field_count++] = value;
+    EXPECT_EQ(e.field_count, describe(kind).field_count) << describe(kind).name;
+    for (check* c : by_kind_[static_cast<std::uint16_t>(kind)]) c->on_event(world_, e);
+    return *this;
+  }
+
+  first_entry strategy_;
+  world world_;
+  std::map<std::uint16_t, std::vector<check*>> by_kind_;
+  std::uint64_t number_ = 0;
+  std::int64_t time_ns_ = 0;
+  std::uint32_t fiber_ = 1;
+};
+
+constexpr std::uint64_t mib = 1 << 20;
+constexpr std::uint32_t app = 1, progress = 2, registration = 3;
+
+// An arena of 1 MiB over block 5 (pages 50), region and generation 7, registration 70; span 9 of 2 granules is cut
+// before the publication.
+told& build(told& t) {
+  t.on_fiber(app).core(event_id::ledger_opened, 1, 4 * mib).core(event_id::ledger_reserved, 1, mib, mib);
+  t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
+  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0).core(event_id::map_submitted, 5, mib);
+  t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
+  t.core(event_id::map_answered, 5, 7, mib, 1).core(event_id::ledger_committed, 1, mib, mib);
+  t.core(event_id::span_granted, 9, 7, 0, 2, 5000);
+  t.core(event_id::arena_published, 7, 7, mib, mib, 0, 0).core(event_id::growth_ended, 1, 7, 1, 0);
+  return t.on_fiber(app);
+}
+// A GET of 5000 bytes into span 9: operation 20, request 30, over connection 3.
+told& start_get(told& t) {
+  t.on_fiber(progress).core(event_id::transport_state, 1, 0).core(event_id::progress_state, 1, 0, 0);
+  t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
+  t.on_fiber(app).core(event_id::buffer_lent, 9, 20).core(event_id::hold_taken, 9, 7, 1);
+  t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+  t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
+  t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1).core(event_id::operation_posted, 20);
+  return t;
+}
+told& finish_get(told& t) {
+  t.device(hardware_event::dma_write, 50, 0, 5000, 70, 30, 1);
+  t.device(hardware_event::driver_get_completed, 30, 0, 5000).device(hardware_event::driver_callback, 30, 0);
+  t.core(event_id::operation_ended, 20, 1, 0).core(event_id::hold_dropped, 9, 7, 0);
+  t.core(event_id::buffer_returned, 9, 20, 1).core(event_id::waiter_told, 20, 1, 0, 5000);
+  return t.on_fiber(app);
+}
+told& start_shutdown(told& t, std::int64_t deadline_ns = 1000) {
+  t.on_fiber(app).core(event_id::shutdown_started, 1, deadline_ns).core(event_id::shutdown_step, 1, 0, deadline_ns);
+  t.core(event_id::gate_closed, 2, 0).core(event_id::shutdown_step, 1, 1, deadline_ns);
+  return t.core(event_id::shutdown_step, 1, 2, deadline_ns).core(event_id::shutdown_step, 1, 3, deadline_ns);
+}
+told& retire(told& t, std::uint64_t live = 0) { return t.core(event_id::arena_retired, 7, 7, live, 0, 1); }
+told& unmap(told& t) {
+  t.core(event_id::unmap_submitted, 7, 7, 1);
+  t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).core(event_id::unmap_answered, 7, 7, 0);
+  return t;
+}
+told& settle(told& t) {
+  t.core(event_id::arena_settled, 7, 7, mib, 0).core(event_id::ledger_released, 1, mib, 0);
+  t.device(hardware_event::pages_returned, 50, mib).core(event_id::block_freed, 5, mib);
+  return t.on_fiber(app);
+}
+told& end_shutdown(told& t) { return t.on_fiber(app).core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0); }
+
+TEST(invariants, hold_over_a_whole_life) {
+  told t;
+  build(t);
+  start_get(t);
+  finish_get(t);
+  t.core(event_id::span_released, 9, 7, 0, 2);
+  start_shutdown(t);
+  retire(t);
+  unmap(t);
+  settle(t);
+  end_shutdown(t).rest();
+  EXPECT_EQ(t.broken(), "") << t.message();
+}
+
+TEST(invariants, have_names_sentences_and_no_twins) {
+  std::set<std::string> ids;
+  for (const check* c : invariants::all_checks()) {
+    EXPECT_TRUE(ids.insert(std::string(c->id())).second) << c->id();
+    EXPECT_FALSE(c->sentence().empty()) << c->id();
+  }
+  EXPECT_GT(ids.size(), 40u);
+}
+
+TEST(invariants, forget_the_last_run) {
+  {
+    told t;
+    build(t);
+    EXPECT_EQ(t.broken(), "");
+  }
+  told t;
+  build(t);
+  EXPECT_EQ(t.broken(), "") << t.message();
+}
+
+struct wrong {
+  const char* invariant;
+  const char* what;
+  std::function<void(told&)> tell;
+};
+
+class every_invariant : public testing::TestWithParam<wrong> {};
+
+TEST_P(every_invariant, names_what_is_wrong) {
+  told t;
+  GetParam().tell(t);
+  EXPECT_EQ(t.broken(), GetParam().invariant) << GetParam().what << ": " << t.message();
+}
+
+const wrong all_wrong[] = {
+    {"W-1", "a write that the device may not make",
+     [](told& t) { t.device(hardware_event::dma_write, 50, 0, 64, 70, 30, 0); }},
+    {"W-2", "pages back under a registration of nobody",
+     [](told& t) {
+       t.device(hardware_event::pages_owned, 50, mib).on_fiber(registration);
+       t.device(hardware_event::nic_registered, 70, 50, 0, mib).device(hardware_event::pages_returned, 50, mib);
+     }},
+    {"W-3", "a write into somebody else's span",
+     [](told& t) {
+       build(t);
+       t.device(hardware_event::dma_write, 50, 4096, 64, 70, 999, 1);
+     }},
+    {"W-5", "charged at rest",
+     [](told& t) {
+       t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_reserved, 1, 4096, 4096).rest();
+     }},
+    {"W-9", "success for bytes that did not land",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.device(hardware_event::driver_get_completed, 30, 0, 5000).core(event_id::waiter_told, 20, 1, 0, 5000);
+     }},
+    {"W-9", "a confirmed unmap that was not done",
+     [](told& t) {
+       build(t);
+       retire(t);
+       t.core(event_id::unmap_submitted, 7, 7, 1).core(event_id::unmap_answered, 7, 7, 0);
+     }},
+    {"PM-I1", "pages back while a map may still come",
+     [](told& t) {
+       t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
+       t.core(event_id::map_submitted, 5, mib).device(hardware_event::pages_returned, 50, mib);
+     }},
+    {"PM-I2", "a map over pages that are gone",
+     [](told& t) {
+       t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
+       t.core(event_id::ledger_reserved, 1, mib, mib).device(hardware_event::pages_returned, 50, mib);
+       t.device(hardware_event::nic_registered, 70, 50, 0, mib);
+     }},
+    {"PM-I3", "overlapping grants",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_granted, 10, 7, 1, 1, 4096);
+     }},
+    {"PM-I4", "a grant under a hold",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.on_fiber(app).core(event_id::span_granted, 10, 7, 1, 1, 4096);
+     }},
+    {"PM-I4", "a grant where the library still writes",
+     [](told& t) {
+       build(t);
+       t.on_fiber(progress).device(hardware_event::driver_get_posted, 30, 50, 8192, 64, 1);
+       t.on_fiber(app).core(event_id::span_granted, 10, 7, 2, 1, 4096);
+     }},
+    {"PM-I5", "bytes past the buffer",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.device(hardware_event::dma_write, 50, 4096, 1000, 70, 30, 1);
+     }},
+    {"PM-I6", "a grant after the unmap",
+     [](told& t) {
+       build(t);
+       t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).on_fiber(app);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 4096);
+     }},
+    {"PM-I7", "a counter that is not the sum",
+     [](told& t) { t.core(event_id::ledger_reserved, 1, 10, 11); }},
+    {"PM-I8", "a reservation over the ceiling",
+     [](told& t) { t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_reserved, 1, 2 * mib, 2 * mib); }},
+    {"PM-I8", "more registered than charged",
+     [](told& t) {
+       t.core(event_id::ledger_opened, 1, mib).device(hardware_event::pages_owned, 50, mib);
+       t.core(event_id::block_allocated, 5, mib).device(hardware_event::nic_registered, 70, 50, 0, mib);
+     }},
+    {"PM-I9", "a second settle",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_released, 9, 7, 0, 2);
+       retire(t);
+       unmap(t);
+       settle(t);
+       t.core(event_id::arena_settled, 7, 7, mib, 0);
+     }},
+    {"PM-I10", "a second retirement",
+     [](told& t) {
+       build(t);
+       retire(t);
+       retire(t);
+     }},
+    {"PM-I11", "a second unmap",
+     [](told& t) {
+       build(t);
+       retire(t);
+       t.core(event_id::unmap_submitted, 7, 7, 1).core(event_id::unmap_submitted, 7, 7, 2);
+     }},
+    {"PM-I16", "two growths at once",
+     [](told& t) { t.core(event_id::growth_started, 1, mib, 0).core(event_id::growth_started, 1, mib, 0); }},
+    {"PM-I16", "a growth although there was room",
+     [](told& t) {
+       build(t);
+       t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0);
+     }},
+    {"PM-I17", "try_alloc maps",
+     [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::growth_started, 1, mib, 0); }},
+    {"PM-I18", "a block that is never given back",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_released, 9, 7, 0, 2);
+       retire(t);
+       unmap(t);
+       t.core(event_id::arena_settled, 7, 7, mib, 0).core(event_id::ledger_released, 1, mib, 0).rest();
+     }},
+    {"PM-I19", "a settle without an answer",
+     [](told& t) {
+       build(t);
+       retire(t);
+       t.core(event_id::arena_settled, 7, 7, mib, 0);
+     }},
+    {"PM-I20", "force without a witness",
+     [](told& t) { t.core(event_id::forced_release, 1, 1, 0, 0); }},
+    {"PM-I21", "a late shutdown",
+     [](told& t) { start_shutdown(t, 1000).at(1001).core(event_id::shutdown_ended, 1, 0, 0, 0, 0, 0); }},
+    {"PM-I22", "an unmap under a GET",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       start_shutdown(t);
+       retire(t, 1);
+       t.core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"PM-I23", "a shutdown that waits for a buffer",
+     [](told& t) {
+       build(t);
+       start_shutdown(t);
+       retire(t, 1);
+       t.at(500).core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"PM-I24", "an arena published after the pool closed",
+     [](told& t) {
+       start_shutdown(t);
+       build(t);
+     }},
+    {"PM-I28", "a buffer that comes back while it is written",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.core(event_id::buffer_returned, 9, 20, 0);
+     }},
+    {"PM-I29", "a hold dropped twice",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       finish_get(t);
+       t.core(event_id::hold_dropped, 9, 7, 0);
+     }},
+    {"PM-I29", "a GET without a hold",
+     [](told& t) {
+       build(t);
+       t.core(event_id::buffer_lent, 9, 20).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+       t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
+       t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1);
+     }},
+    {"PM-I30", "a generation twice",
+     [](told& t) {
+       build(t);
+       retire(t);
+       unmap(t);
+       t.core(event_id::map_submitted, 5, mib).core(event_id::map_answered, 5, 7, mib, 1);
+     }},
+    {"PM-I31", "an arena published before its request was cut",
+     [](told& t) {
+       t.core(event_id::ledger_reserved, 1, mib, mib).device(hardware_event::pages_owned, 50, mib);
+       t.core(event_id::block_allocated, 5, mib).core(event_id::map_submitted, 5, mib).on_fiber(registration);
+       t.device(hardware_event::nic_registered, 70, 50, 0, mib).core(event_id::map_answered, 5, 7, mib, 1);
+       t.core(event_id::ledger_committed, 1, mib, mib).core(event_id::arena_published, 7, 7, mib, mib, 0, 0);
+     }},
+    {"PM-I33", "a buffer longer than its granules",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 4097);
+     }},
+    {"PM-I34", "quarantine left without a fence",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.core(event_id::span_quarantined, 9, 7, 2).core(event_id::span_released, 9, 7, 0, 2);
+     }},
+    {"PM-I39", "a swept arena that nobody counts",
+     [](told& t) {
+       build(t);
+       start_shutdown(t);
+       retire(t, 1);
+       t.core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0);
+     }},
+    {"PM-I40", "a span given back twice",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_released, 9, 7, 0, 2).core(event_id::span_released, 9, 7, 0, 2);
+     }},
+    {"PM-I40", "a span outside its arena",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_granted, 10, 7, 256, 1, 4096);
+     }},
+    {"PM-I53", "a map on the progress thread",
+     [](told& t) {
+       t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
+       t.device(hardware_event::nic_registered, 70, 50, 0, mib);
+     }},
+    {"TP-I1", "two exits",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       finish_get(t);
+       t.core(event_id::operation_ended, 20, 3, 0);
+     }},
+    {"TP-I1", "a record that survives the teardown",
+     [](told& t) {
+       t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).core(event_id::witness_issued, 1, 0);
+     }},
+    {"TP-I2", "a waiter told twice",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       finish_get(t);
+       t.core(event_id::waiter_told, 20, 0, 9, 0);
+     }},
+    {"TP-I3", "a hold dropped under a posted GET",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.core(event_id::hold_dropped, 9, 7, 0);
+     }},
+    {"TP-I4", "a sweep before the destruction",
+     [](told& t) { t.core(event_id::table_swept, 1, 1); }},
+    {"TP-I5", "a GET posted by the application's thread",
+     [](told& t) {
+       t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
+       t.on_fiber(app).device(hardware_event::driver_get_posted, 30, 50, 0, 64, 1);
+     }},
+    {"TP-I6", "a key destroyed under an operation",
+     [](told& t) {
+       t.core(event_id::key_state, 4, 3, 7, 0).core(event_id::key_used, 4, 20).core(event_id::key_state, 4, 3, 7, 2);
+     }},
+    {"TP-I6", "an endpoint used after its end",
+     [](told& t) {
+       t.core(event_id::endpoint_state, 8, 3, 0).core(event_id::endpoint_state, 8, 3, 3);
+       t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_submitted, 20, 3);
+     }},
+    {"TP-I7", "sleep with work queued",
+     [](told& t) { t.core(event_id::progress_state, 1, 2, 1); }},
+    {"TP-I7", "work that waited for a wake",
+     [](told& t) {
+       t.core(event_id::progress_state, 1, 2, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 0);
+       t.at(5).core(event_id::progress_woke, 1, 4);
+     }},
+    {"TP-I9", "ready without a hello",
+     [](told& t) { t.core(event_id::connection_state, 3, 100, 200, 2); }},
+    {"TP-I10", "an operation for another life",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 201, 1).core(event_id::operation_accepted, 20, 100, 200, 64, 0);
+       t.core(event_id::operation_submitted, 20, 3);
+     }},
+    {"TP-I11", "two ready connections to one peer",
+     [](told& t) {
+       for (const int connection : {3, 4})
+         t.core(event_id::hello_accepted, connection, 100, 200, 1).core(event_id::connection_state, connection, 100, 200, 2);
+     }},
+    {"TP-I12", "submitted after the loss",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 4);
+       t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_submitted, 20, 3);
+     }},
+    {"TP-I14", "a copy over the limit",
+     [](told& t) { t.core(event_id::message_copied, 3, 65, 64); }},
+    {"TP-I19", "a loss reported twice",
+     [](told& t) { t.core(event_id::peer_lost, 100, 200, 3, 0, 0).core(event_id::peer_lost, 100, 200, 3, 0, 0); }},
+    {"TP-I20", "a witness before the end",
+     [](told& t) {
+       t.core(event_id::progress_state, 1, 0, 0).core(event_id::witness_issued, 1, 0);
+     }},
+    {"TP-I29", "an absent backend with a registration",
+     [](told& t) {
+       t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
+       t.core(event_id::transport_state, 1, 1);
+     }},
+    {"model arena", "an unmap of an arena in service",
+     [](told& t) {
+       build(t);
+       t.core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(one_thing_wrong, every_invariant, testing::ValuesIn(all_wrong));
+
+TEST(invariants, are_each_broken_by_a_stream_of_this_file) {
+  std::set<std::string> tried;
+  for (const wrong& w : all_wrong) tried.insert(w.invariant);
+  for (const check* c : invariants::all_checks()) EXPECT_TRUE(tried.contains(std::string(c->id()))) << c->id();
+}
+
+}  // namespace
+}  // namespace holdfast::sim
