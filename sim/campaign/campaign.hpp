@@ -1,0 +1,108 @@
+// Many runs, in several processes.
+//
+// Why this exists: a bug that needs one schedule in ten thousand is found by making ten thousand. Which runs are made
+// depends on the settings alone, never on how many processes share them.
+//
+// Ownership   Settings are borrowed for the call. Workers are children of the calling process and end with the call.
+// Units       Seconds of real time for the campaign; the runs have virtual time.
+// Threading   One thread: it forks.
+// Failure     `error` in the summary: the campaign could not go on (a plan that makes no sense, no directory for
+//             traces); what was counted until then is counted.
+#pragma once
+
+#include <sim/campaign/run_one.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::sim {
+
+struct campaign_job {
+  const scenario* what;
+  parameters values;
+  /// Faults that are added to those which the scenario plans.
+  std::vector<fault> faults;
+};
+
+/// Counters that rise over the life of a process (transitions taken by models), summed over workers.
+struct campaign_gauges {
+  std::vector<std::string> names;
+  std::function<std::vector<std::uint64_t>()> read;  // as many as there are names
+};
+
+struct campaign_settings {
+  std::vector<campaign_job> jobs;        // run in turn
+  std::vector<std::string> strategies;   // each valid for `make_strategy`
+  std::uint64_t seed_first = 1;
+  std::uint64_t seed_last = 1000;        // inclusive
+  double seconds_max = 0;                // 0: no bound
+  unsigned workers = 1;
+  std::uint64_t shard = 1, shards = 1;   // seeds whose number, counted from the first, is `shard` - 1 modulo `shards`
+  std::string traces_directory;          // empty: no traces
+  std::uint64_t violations_max = 100;    // the campaign ends early then
+  unsigned run_seconds_max = 120;        // real time of one run; more is a crash with SIGABRT
+  /// Nonzero: instead of seeds, every schedule of each job with at most `preemptions`; strategies are not used.
+  bool explore = false;
+  std::uint32_t preemptions = 0;
+  std::vector<check*> checks;
+  campaign_gauges gauges;
+};
+
+struct campaign_violation {
+  std::string invariant;
+  std::string message;
+  std::string trace;     // path; empty if none could be written
+  std::string scenario;
+  std::string strategy;
+  std::uint64_t seed = 0;
+};
+
+struct check_counts {
+  std::string_view id;
+  std::string_view sentence;
+  std::uint64_t evaluated = 0;
+  std::uint64_t exercised = 0;
+};
+
+struct fault_counts {
+  std::string name;  // "nic.register:refuse"
+  std::uint64_t planned = 0;
+  std::uint64_t struck = 0;
+};
+
+struct campaign_summary {
+  std::uint64_t runs = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t choices = 0;
+  double seconds = 0;
+  std::vector<campaign_violation> violations;
+  std::vector<std::string> determinism_failures;  // one sentence each
+  std::vector<check_counts> checks;
+  std::vector<fault_counts> faults;               // planned at least once
+  std::vector<std::uint64_t> gauges;              // in the order of their names
+  /// Every run that was asked for was made.
+  bool complete = false;
+  std::optional<std::string> error;
+};
+
+struct campaign_progress {
+  std::uint64_t runs;
+  std::uint64_t runs_total;  // 0: bounded by time
+  double seconds;
+  double seconds_max;        // 0: bounded by runs
+  std::size_t violations;
+};
+
+/// Told of things as they happen, in the calling process.
+struct campaign_observer {
+  std::function<void(const campaign_violation&)> on_violation;
+  std::function<void(const campaign_progress&)> on_progress;  // about ten times a second
+};
+
+campaign_summary run_campaign(const campaign_settings& settings, const campaign_observer& observer);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,321 @@
+#include <sim/campaign/worker.hpp>
+
+#include <sim/campaign/capture.hpp>
+#include <sim/faults/fault_plan.hpp>
+#include <sim/kernel/strategies/exhaustive.hpp>
+#include <sim/kernel/strategies/make_strategy.hpp>
+#include <sim/kernel/strategies/replay.hpp>
+#include <sim/trace/event_text.hpp>
+#include <sim/trace/writer.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <unistd.h>
+
+namespace holdfast::sim {
+
+namespace {
+
+// Every so many seeds a run is made twice.
+constexpr std::uint64_t twice_interval = 64;
+
+std::vector<std::string> names_of_faults() {
+  std::vector<std::string> out;
+  for (const fault_point& point : all_fault_points()) {
+    std::string_view kinds = point.kinds;
+    for (;;) {
+      const std::string_view kind = kinds.substr(0, kinds.find('|'));
+      out.push_back(std::string(point.name) + ':' + std::string(kind));
+      if (kind.size() == kinds.size()) break;
+      kinds.remove_prefix(kind.size() + 1);
+    }
+  }
+  return out;
+}
+
+std::uint64_t units_of(const campaign_settings& s) {
+  if (s.explore) return s.jobs.size();
+  const std::uint64_t seeds_all = s.seed_last - s.seed_first;  // less one, so that all 2^64 fit
+  if (seeds_all < s.shard - 1) return 0;
+  const std::uint64_t seeds = (seeds_all - (s.shard - 1)) / s.shards + 1;
+  const std::uint64_t each = s.jobs.size() * s.strategies.size();
+  return seeds > std::numeric_limits<std::uint64_t>::max() / each ? 0 : seeds * each;
+}
+
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+
+}  // namespace
+
+campaign_board::campaign_board(const campaign_settings& s)
+    : settings(s),
+      fault_names(names_of_faults()),
+      units(units_of(s)),
+      slot_bytes_(round_up(sizeof(slot)) +
+                  round_up(2 * (s.checks.size() + fault_names.size()) * sizeof(std::atomic<std::uint64_t>))),
+      block_(round_up(sizeof(common)) + s.workers * slot_bytes_) {}
+
+campaign_board::slot& campaign_board::of(unsigned worker) const noexcept {
+  return *reinterpret_cast<slot*>(block_.start() + round_up(sizeof(common)) + worker * slot_bytes_);
+}
+
+std::span<std::atomic<std::uint64_t>> campaign_board::counters(unsigned worker) const noexcept {
+  auto* first = reinterpret_cast<std::byte*>(&of(worker)) + round_up(sizeof(slot));
+  return {reinterpret_cast<std::atomic<std::uint64_t>*>(first), 2 * (settings.checks.size() + fault_names.size())};
+}
+
+std::size_t campaign_board::fault_index(const fault& f) const {
+  const auto at = [this](const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(fault_names, name) - fault_names.begin());
+  };
+  const std::size_t exact = at(f.where + ':' + f.what);
+  if (exact < fault_names.size()) return exact;
+  // Named sites and the point's first kind, which an empty word stands for.
+  const std::size_t any = at(f.where + ":*");
+  if (any < fault_names.size() && !f.what.empty()) return any;
+  const auto first = std::ranges::find_if(fault_names, [&](const std::string& n) { return n.starts_with(f.where + ':'); });
+  return static_cast<std::size_t>(first - fault_names.begin());
+}
+
+campaign_unit campaign_board::unit(std::uint64_t number) const {
+  const campaign_settings& s = settings;
+  if (s.explore) return {&s.jobs[number], 0, s.seed_first, false};
+  const std::uint64_t job = number % s.jobs.size();
+  const std::uint64_t strategy = number / s.jobs.size() % s.strategies.size();
+  const std::uint64_t nth = number / s.jobs.size() / s.strategies.size();
+  const std::uint64_t seed = s.seed_first + (s.shard - 1) + nth * s.shards;
+  // Spread over jobs, so that every scenario has its turn early.
+  return {&s.jobs[job], strategy, seed, (nth + job + strategy) % twice_interval == 0};
+}
+
+plan campaign_board::plan_for(const campaign_unit& u) const {
+  plan out = u.job->what->generate(u.job->values, u.seed);
+  out.faults.insert(out.faults.end(), u.job->faults.begin(), u.job->faults.end());
+  return out;
+}
+
+std::string to_line(const finding& f) {
+  nlohmann::json out;
+  out["is"] = static_cast<int>(f.is);
+  out["violation"] = {f.violated.invariant, f.violated.message,  f.violated.trace,
+                      f.violated.scenario,  f.violated.strategy, f.violated.seed};
+  out["sentence"] = f.sentence;
+  out["schedules"] = f.schedules;
+  out["finished"] = f.finished;
+  out["gauges"] = f.gauges;
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+finding finding_from(const std::string& line) {
+  const nlohmann::json in = nlohmann::json::parse(line);
+  finding out{};
+  out.is = static_cast<finding::kind>(in.at("is").get<int>());
+  const auto& v = in.at("violation");
+  out.violated = {v.at(0), v.at(1), v.at(2), v.at(3), v.at(4), v.at(5)};
+  out.sentence = in.at("sentence");
+  out.schedules = in.at("schedules");
+  out.finished = in.at("finished");
+  out.gauges = in.at("gauges").get<std::vector<std::uint64_t>>();
+  return out;
+}
+
+namespace {
+
+// Events compared to say where two runs with the same seed part.
+constexpr std::size_t compared_events_max = 200'000;
+
+class worker {
+ public:
+  worker(const campaign_board& board, unsigned number, int pipe)
+      : board_(board), settings_(board.settings), slot_(board.of(number)), counters_(board.counters(number)), pipe_(pipe) {
+    seen_.resize(2 * settings_.checks.size());
+    count_checks(false);
+    for (const std::string& text : settings_.strategies) strategies_.push_back(std::move(*make_strategy(text)));
+  }
+
+  void run() {
+    const std::vector<std::uint64_t> before = read_gauges();
+    while (!board_.all().stop) {
+      const std::uint64_t number = board_.all().next_unit.fetch_add(1);
+      if (board_.units != 0 && number >= board_.units) break;
+      slot_.unit = number + 1;
+      const campaign_unit u = board_.unit(number);
+      if (settings_.explore) {
+        explore(u);
+      } else {
+        sample(u);
+      }
+      slot_.unit = 0;
+    }
+    finding last{finding::kind::gauges, {}, "", 0, false, read_gauges()};
+    for (std::size_t i = 0; i < last.gauges.size(); ++i) last.gauges[i] -= before[i];
+    send(last);
+  }
+
+ private:
+  void sample(const campaign_unit& u) {
+    strategy& chooser = *strategies_[u.strategy];
+    const run_spec spec = board_.spec(u);
+    const plan plan = board_.plan_for(u);
+    const run_outcome outcome = make(spec, plan, chooser, u.twice);
+    if (outcome.error) return fail(*outcome.error, spec);
+    if (outcome.wrong) return report(spec, plan, outcome, chooser.name());
+    if (!u.twice) return;
+    const run_outcome again = make(spec, board_.plan_for(u), chooser, true);
+    if (!same_outcome(outcome, again)) not_repeated(u, outcome, again);
+  }
+
+  void explore(const campaign_unit& u) {
+    exhaustive_strategy chooser(settings_.preemptions);
+    const run_spec spec = board_.spec(u);
+    const plan plan = board_.plan_for(u);
+    bool finished = false;
+    do {
+      if (board_.all().stop) break;
+      publish_forced(chooser);
+      const run_outcome outcome = make(spec, plan, chooser, false);
+      if (outcome.error) return fail(*outcome.error, spec);
+      if (chooser.strayed()) {
+        send({finding::kind::determinism, {}, where(spec) + ": the same choices led elsewhere", 0, false});
+        break;
+      }
+      if (outcome.wrong) {
+        report(spec, plan, outcome, chooser.name());
+        break;
+      }
+      finished = !chooser.advance();
+    } while (!finished);
+    finding done{finding::kind::explored, {}, "", chooser.schedules(), finished};
+    done.violated.scenario = spec.what->name();
+    send(done);
+  }
+
+  run_outcome make(const run_spec& spec, const plan& plan, strategy& chooser, bool fingerprint) {
+    slot_.serial.fetch_add(1, std::memory_order_relaxed);
+    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, {}, fingerprint, fingerprint});
+    add(slot_.runs, 1);
+    add(slot_.steps, out.steps);
+    add(slot_.choices, out.choices);
+    count_checks(true);
+    if (!plan.faults.empty()) {
+      const std::size_t base = 2 * settings_.checks.size();
+      for (const fault& f : plan.faults) {
+        const std::size_t at = base + 2 * board_.fault_index(f);
+        add(counters_[at], 1);
+        add(counters_[at + 1], 1);
+      }
+      for (const fault& f : out.inert) add(counters_[base + 2 * board_.fault_index(f) + 1], std::uint64_t(-1));
+    }
+    return out;
+  }
+
+  void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text) {
+    finding out{finding::kind::violation, {}, "", 0, false};
+    out.violated = {outcome.wrong->invariant,        outcome.wrong->message,    "",
+                    std::string(spec.what->name()), std::string(strategy_text), spec.seed};
+    captured_run captured =
+        capture(spec, plan, outcome, strategy_text, settings_.checks, captured_events_max);
+    if (captured.repeated && !settings_.traces_directory.empty()) {
+      const std::string path =
+          trace_path(settings_.traces_directory, spec, strategy_text, outcome.wrong->invariant);
+      std::error_code error;
+      std::filesystem::create_directories(settings_.traces_directory, error);
+      if (error) return fail(settings_.traces_directory + ": " + error.message(), spec);
+      if (const auto failed = write_trace(path, captured.trace, captured.event_lines)) return fail(*failed, spec);
+      out.violated.trace = path;
+    } else if (!captured.repeated) {
+      const std::string now = captured.again.wrong ? captured.again.wrong->invariant + ": " + captured.again.wrong->message
+                                                   : std::string("it ended clean");
+      send({finding::kind::determinism, {},
+            where(spec) + ": the violation of " + outcome.wrong->invariant + " did not repeat: " + now, 0, false});
+    }
+    if (board_.all().violations.fetch_add(1) + 1 >= settings_.violations_max) board_.all().stop = true;
+    send(out);
+  }
+
+  void not_repeated(const campaign_unit& u, const run_outcome& first, const run_outcome& second) {
+    std::string sentence = where(board_.spec(u)) + ": two runs differ: fingerprints " + first.fingerprint + " and " +
+                           second.fingerprint;
+    const auto texts = [&] {
+      event_collector out(event_collector::form::text, compared_events_max);
+      listener* const listening[] = {&out};
+      run_one(board_.spec(u), board_.plan_for(u), *strategies_[u.strategy], {settings_.checks, listening, false, false});
+      return std::move(out.lines);
+    };
+    const auto a = texts();
+    const auto b = texts();
+    const auto [at_a, at_b] = std::ranges::mismatch(a, b);
+    if (at_a != a.end() || at_b != b.end()) {
+      sentence += "; the first different event is number " + std::to_string(at_a - a.begin() + 1) + ": '" +
+                  (at_a == a.end() ? "none" : *at_a) + "' and '" + (at_b == b.end() ? "none" : *at_b) + "'";
+    }
+    send({finding::kind::determinism, {}, sentence, 0, false});
+  }
+
+  void fail(const std::string& sentence, const run_spec& spec) {
+    board_.all().stop = true;
+    send({finding::kind::error, {}, where(spec) + ": " + sentence, 0, false});
+  }
+
+  static std::string where(const run_spec& spec) {
+    return std::string(spec.what->name()) + ", seed " + std::to_string(spec.seed);
+  }
+
+  void publish_forced(const exhaustive_strategy& chooser) {
+    forced_.clear();
+    for (const std::uint32_t entry : chooser.forced()) append_index(forced_, entry);
+    if (forced_.size() <= campaign_board::forced_bytes_max) std::ranges::copy(forced_, slot_.forced);
+    slot_.forced_bytes = forced_.size();
+  }
+
+  std::vector<std::uint64_t> read_gauges() const {
+    return settings_.gauges.read ? settings_.gauges.read() : std::vector<std::uint64_t>{};
+  }
+
+  // A check's counters rise over the life of its process; the board's over the life of the campaign.
+  void count_checks(bool publish) {
+    for (std::size_t i = 0; i < settings_.checks.size(); ++i) {
+      const std::uint64_t now[] = {settings_.checks[i]->evaluated, settings_.checks[i]->exercised};
+      for (std::size_t j = 0; j < 2; ++j) {
+        if (publish && now[j] != seen_[2 * i + j]) add(counters_[2 * i + j], now[j] - seen_[2 * i + j]);
+        seen_[2 * i + j] = now[j];
+      }
+    }
+  }
+
+  // One writer: no read-modify-write is needed.
+  static void add(std::atomic<std::uint64_t>& to, std::uint64_t n) {
+    to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+
+  void send(const finding& f) {
+    const std::string line = to_line(f);
+    std::size_t done = 0;
+    while (done < line.size()) {
+      const ssize_t n = ::write(pipe_, line.data() + done, line.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;
+      done += static_cast<std::size_t>(n);
+    }
+  }
+
+  const campaign_board& board_;
+  const campaign_settings& settings_;
+  campaign_board::slot& slot_;
+  std::span<std::atomic<std::uint64_t>> counters_;
+  int pipe_;
+  std::vector<std::unique_ptr<strategy>> strategies_;
+  std::vector<std::uint64_t> seen_;
+  std::vector<std::uint8_t> forced_;
+};
+
+}  // namespace
+
+void work(const campaign_board& board, unsigned number, int pipe) { worker(board, number, pipe).run(); }
+
+}  // namespace holdfast::sim

@@ -1,0 +1,87 @@
+// One process of a campaign: takes runs, makes them, tells what it found.
+//
+// Why this exists: counters lie in memory that survives the worker, findings go through a pipe, so that a worker that
+// dies takes nothing with it but the run that killed it.
+//
+// Ownership   Everything is borrowed from the campaign.
+// Threading   `work` runs in a child with one thread; the counters are read by the parent meanwhile.
+// Failure     A finding of kind `error` ends the campaign.
+#pragma once
+
+#include <sim/campaign/campaign.hpp>
+#include <sim/campaign/shared_block.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace holdfast::sim {
+
+/// Which run number `unit` of a campaign is. In an exploration a unit is a whole job.
+struct campaign_unit {
+  const campaign_job* job;
+  std::size_t strategy;
+  std::uint64_t seed;
+  bool twice;
+};
+
+class campaign_board {
+ public:
+  static constexpr std::size_t forced_bytes_max = 1 << 16;
+
+  struct common {
+    std::atomic<std::uint64_t> next_unit;
+    std::atomic<std::uint64_t> violations;
+    std::atomic<bool> stop;
+  };
+  struct slot {
+    std::atomic<std::uint64_t> unit;    // number + 1 of the unit being worked on; 0: none
+    std::atomic<std::uint64_t> serial;  // rises with every run
+    std::atomic<std::uint64_t> runs, steps, choices;
+    // Of an exploration: the choices that the current run is forced to make, LEB128. `forced_max` + 1: too many.
+    std::atomic<std::uint64_t> forced_bytes;
+    std::uint8_t forced[forced_bytes_max];
+  };
+
+  explicit campaign_board(const campaign_settings& settings);
+
+  common& all() const noexcept { return *reinterpret_cast<common*>(block_.start()); }
+  slot& of(unsigned worker) const noexcept;
+  /// Pairs of counters of a worker: for each check evaluated and exercised, for each fault name planned and struck.
+  std::span<std::atomic<std::uint64_t>> counters(unsigned worker) const noexcept;
+  std::size_t fault_index(const fault& f) const;
+
+  const campaign_settings& settings;
+  /// "nic.register:refuse", in order of points.
+  const std::vector<std::string> fault_names;
+  /// 0: without end.
+  const std::uint64_t units;
+
+  campaign_unit unit(std::uint64_t number) const;
+  run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed}; }
+  plan plan_for(const campaign_unit& u) const;
+
+ private:
+  std::size_t slot_bytes_;
+  shared_block block_;
+};
+
+/// What a worker tells, one JSON object a line.
+struct finding {
+  enum class kind : std::uint8_t { violation, determinism, error, explored, gauges };
+  kind is;
+  campaign_violation violated;
+  std::string sentence;         // of determinism and error
+  std::uint64_t schedules = 0;  // of explored
+  bool finished = false;
+  std::vector<std::uint64_t> gauges = {};
+};
+std::string to_line(const finding& f);
+finding finding_from(const std::string& line);
+
+/// Works until nothing is left or the board says stop. Findings are written to `pipe`.
+void work(const campaign_board& board, unsigned worker, int pipe);
+
+}  // namespace holdfast::sim
