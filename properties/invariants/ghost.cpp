@@ -145,7 +145,7 @@ std::vector<sim::event_kind> ghost::needs() {
         event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
         event_id::arena_published, event_id::arena_retired, event_id::arena_unconfirmed, event_id::arena_settled,
         event_id::span_granted, event_id::span_released, event_id::hold_taken, event_id::hold_dropped,
-        event_id::span_quarantined, event_id::buffer_lent, event_id::buffer_returned, event_id::try_alloc_began,
+        event_id::span_quarantined, event_id::span_discharged, event_id::buffer_lent, event_id::buffer_returned, event_id::try_alloc_began,
         event_id::try_alloc_ended, event_id::shutdown_started, event_id::shutdown_step, event_id::shutdown_ended,
         event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
         event_id::operation_abandoned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
@@ -403,6 +403,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::hold_taken:
     case event_id::hold_dropped: see_span(b, id, e); break;
     case event_id::span_quarantined: b.spans[f[0]].quarantined = true; break;
+    case event_id::span_discharged: b.spans[f[0]].quarantined = false; break;
     case event_id::buffer_lent: {
       span_record& s = b.spans[f[0]];
       s.operation = f[1];

@@ -98,19 +98,18 @@ class quarantined_granules_stay final : public invariant {
  public:
   quarantined_granules_stay()
       : invariant("PM-I34", "a span of unknown fate is never granted again while its arena is registered",
-                  {kind_of(event_id::span_quarantined), kind_of(event_id::span_released),
-                   kind_of(event_id::span_granted)}) {}
+                  {kind_of(event_id::span_quarantined), kind_of(event_id::span_discharged),
+                   kind_of(event_id::span_released), kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const span_record& s = *b.spans.find(e.fields[0]);
     if (e.kind == event_id::span_quarantined) {
       promise(w, s.live(), [&] { return named(w, e, "span", e.fields[0]) + " was quarantined after it was given up"; });
+    } else if (e.kind == event_id::span_discharged) {
+      promise(w, fenced(b, s), [&] { return named(w, e, "span", e.fields[0]) + " left quarantine without a fence"; });
     } else if (e.kind == event_id::span_released) {
       if (!s.quarantined) return;
-      const arena_record& a = *b.arenas.find(e.fields[1]);
-      const operation_record* const o = b.operations.find(s.operation);
-      const bool fence = o != nullptr && o->exit == operation_exit::callback;
-      promise(w, a.settled != 0 || fence,
-              [&] { return named(w, e, "span", e.fields[0]) + " left quarantine without a fence"; });
+      promise(w, b.arenas.find(e.fields[1])->settled != 0 || fenced(b, s),
+              [&] { return named(w, e, "span", e.fields[0]) + " was given back from quarantine without a fence"; });
     } else {
       const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
       if (other != nullptr && other->quarantined)
@@ -118,6 +117,14 @@ class quarantined_granules_stay final : public invariant {
           return named(w, e, "span", e.fields[0]) + " was granted over quarantined span " + std::to_string(s.collides);
         });
     }
+  }
+
+ private:
+  // The operation's own completion, or the end of its worker.
+  static bool fenced(host_books& b, const span_record& s) {
+    const operation_record* const o = b.operations.find(s.operation);
+    const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
+    return r != nullptr && !r->open;
   }
 };
 
