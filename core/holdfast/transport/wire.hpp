@@ -105,6 +105,7 @@ class wire {
   virtual result<std::string> listen(std::string_view address) = 0;
   virtual void destroy_listener() noexcept = 0;
   virtual void reject(wire_connection_request request) noexcept = 0;
+  /// Consumes the request, also when it fails: it is never rejected afterwards.
   virtual result<wire_endpoint> accept(wire_connection_request request, void* cookie) = 0;
   virtual result<wire_endpoint> connect(std::string_view address, void* cookie) = 0;
   /// After this call the endpoint may not be used; `inline_done` or the callback means that it is gone.
@@ -126,6 +127,7 @@ class wire {
   /// Last call: after the worker is destroyed and every region unmapped. May never return.
   virtual void close_context() noexcept = 0;
 
+  /// Calls the library no more, except that a wire whose worker was never opened closes its context.
   virtual ~wire() = default;
 };
 

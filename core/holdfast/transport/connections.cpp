@@ -1,0 +1,568 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/telemetry/emit.hpp>
+#include <holdfast/transport/connections.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+namespace {
+
+// Requests of peers that wait for a step of the loop; what comes beyond is rejected.
+constexpr std::size_t requests_max = 256;
+
+bool attempting(const connection& c) noexcept {
+  return c.state == connection_state::connecting || c.state == connection_state::greeting;
+}
+
+bool serving(const connection& c) noexcept {
+  return c.state == connection_state::ready || c.state == connection_state::draining;
+}
+
+bool expects(const peer_id& expected, const peer_id& found) noexcept {
+  return (expected.worker_id == 0 || expected.worker_id == found.worker_id) &&
+         (expected.incarnation == 0 || expected.incarnation == found.incarnation);
+}
+
+}  // namespace
+
+// ---- requests, hellos and closes: hand over to the set ------------------------------------------------------------
+
+void connect_request::execute() noexcept { set->start_connect(*this); }
+void connect_request::refuse() noexcept { connected(fail(error_code::shutting_down, "transport.connect")); }
+void close_request::execute() noexcept { set->start_close(*this); }
+void close_request::refuse() noexcept { closed(fail(error_code::shutting_down, "transport.close")); }
+
+void hello_operation::exited(operation_exit exit, int status) noexcept {
+  in_flight = false;
+  const bool ok = status == 0 && (exit == operation_exit::inline_done || exit == operation_exit::callback);
+  (ok ? of->hello_sent : of->hello_send_failed) = true;
+  of->failure_status = ok ? of->failure_status : status;
+  set->mark_dirty(*of);
+}
+
+void close_operation::exited(operation_exit, int) noexcept {
+  // Whatever the status: the library has let go of the endpoint.
+  of->close_ended = true;
+  set->mark_dirty(*of);
+}
+
+// ---- records ------------------------------------------------------------------------------------------------------
+
+connection_set::connection_set(event_log& log, const platform::clock& clock, const settings& values,
+                               const peer_id& self, wire& library, operation_table& table)
+    : log_(log),
+      clock_(clock),
+      settings_(values),
+      self_(self),
+      wire_(library),
+      table_(table),
+      directory_(log, values.max_connections),
+      history_(4 * values.max_connections) {
+  requested_.reserve(requests_max);
+  over_bound_.reserve(requests_max);
+}
+
+connection_set::~connection_set() {
+  while (first_ != nullptr) {
+    connection* const next = first_->next;
+    while (first_->keys != nullptr) delete std::exchange(first_->keys, first_->keys->next);
+    delete first_;
+    first_ = next;
+  }
+}
+
+connection* connection_set::make(bool initiated) noexcept {
+  if (platform::heap_fault("transport.connection")) return nullptr;
+  auto* const c = new (std::nothrow) connection;
+  if (c == nullptr) return nullptr;
+  c->number = ++last_number_;
+  c->initiated = initiated;
+  c->initiator_number = c->number;
+  c->hello_out.of = c->close_out.of = c;
+  c->hello_out.set = c->close_out.set = this;
+  c->previous = last_;
+  (last_ != nullptr ? last_->next : first_) = c;
+  last_ = c;
+  ++count_;
+  return c;
+}
+
+void connection_set::destroy(connection& c) noexcept {
+  directory_.forget(c);
+  (c.previous != nullptr ? c.previous->next : first_) = c.next;
+  (c.next != nullptr ? c.next->previous : last_) = c.previous;
+  --count_;
+  delete &c;
+}
+
+void connection_set::mark_dirty(connection& c) noexcept {
+  if (c.dirty) return;
+  c.dirty = true;
+  c.next_dirty = nullptr;
+  (dirty_last_ != nullptr ? dirty_last_->next_dirty : dirty_first_) = &c;
+  dirty_last_ = &c;
+}
+
+void connection_set::set_deadline(connection& c, platform::time_point at) noexcept {
+  c.deadline = at;
+  nearest_ = std::min(nearest_, at);
+}
+
+void connection_set::endpoint_moves(connection& c, endpoint_state to) noexcept {
+  c.endpoint_is = to;
+  emit::endpoint_state(log_, c.endpoint_id, c.number, static_cast<std::uint64_t>(to));
+}
+
+// ---- what callbacks record ------------------------------------------------------------------------------------------
+
+void connection_set::connection_requested(wire_connection_request request) noexcept {
+  auto& list = requested_.size() < requests_max ? requested_ : over_bound_;
+  try {
+    list.push_back(request);
+  } catch (const std::bad_alloc&) {
+    // The bound was passed by another 256 within one step, and no memory to remember more: the library keeps it.
+  }
+}
+
+void connection_set::endpoint_failed(void* cookie, int status) noexcept {
+  auto& c = *static_cast<connection*>(cookie);
+  if (c.endpoint_is != endpoint_state::open) return;
+  c.endpoint_failed = true;
+  c.failure_status = status;
+  endpoint_moves(c, endpoint_state::failed);
+  mark_dirty(c);
+}
+
+void connection_set::message_received(void* cookie, std::uint16_t kind, std::span<const std::byte> bytes,
+                                      bool as_descriptor) noexcept {
+  if (cookie == nullptr) {
+    emit::protocol_violation(log_, std::uint64_t{0}, bytes.size(), hello_bytes);
+    return;
+  }
+  auto& c = *static_cast<connection*>(cookie);
+  if (kind != hello_kind || as_descriptor || c.hello_arrived) {
+    c.violated = true;
+    c.violation_bytes = bytes.size();
+  } else {
+    // Never more than the announced size is copied, whatever the peer sent.
+    c.hello_arrived = true;
+    c.hello_oversized = bytes.size() > hello_bytes;
+    c.hello_size = bytes.size();
+    std::memcpy(c.hello_in.data(), bytes.data(), std::min(bytes.size(), hello_bytes));
+  }
+  mark_dirty(c);
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------------
+
+bool connection_set::has_work() const noexcept {
+  return dirty_first_ != nullptr || !requested_.empty() || !over_bound_.empty();
+}
+
+bool connection_set::step(platform::time_point now) noexcept {
+  bool did = false;
+  if (!requested_.empty() || !over_bound_.empty()) {
+    accept_requested(now);
+    did = true;
+  }
+  while (dirty_first_ != nullptr) {
+    connection& c = *dirty_first_;
+    dirty_first_ = c.next_dirty;
+    if (dirty_first_ == nullptr) dirty_last_ = nullptr;
+    c.dirty = false;
+    attend(c, now);
+    did = true;
+  }
+  if (now < nearest_) return did;
+  nearest_ = platform::never;
+  for (connection* c = first_; c != nullptr;) {
+    connection* const next = c->next;
+    if (c->deadline <= now) {
+      c->deadline = platform::never;
+      expire(*c, now);
+      did = true;
+    } else {
+      nearest_ = std::min(nearest_, c->deadline);
+    }
+    c = next;
+  }
+  return did;
+}
+
+void connection_set::accept_requested(platform::time_point now) noexcept {
+  for (const wire_connection_request request : requested_) {
+    connection* const c = closing_ || count_ >= settings_.max_connections ? nullptr : make(false);
+    if (c == nullptr) {
+      wire_.reject(request);
+      continue;
+    }
+    directory_.add(*c, connection_state::greeting);
+    // A failing accept has consumed the request: there is nothing left to reject.
+    const auto made = wire_.accept(request, c);
+    if (!made) {
+      fail_attempt(*c, made.error());
+      continue;
+    }
+    c->endpoint = *made;
+    set_deadline(*c, now + settings_.connect_timeout);
+    opened(*c);
+  }
+  requested_.clear();
+  for (const wire_connection_request request : over_bound_) wire_.reject(request);
+  over_bound_.clear();
+}
+
+void connection_set::reject_all() noexcept {
+  for (const wire_connection_request request : requested_) wire_.reject(request);
+  for (const wire_connection_request request : over_bound_) wire_.reject(request);
+  requested_.clear();
+  over_bound_.clear();
+}
+
+void connection_set::opened(connection& c) noexcept {
+  c.endpoint_id = ++last_endpoint_;
+  endpoint_moves(c, endpoint_state::open);
+  send_hello(c);
+}
+
+void connection_set::send_hello(connection& c) noexcept {
+  const wire_versions& library = wire_.versions();
+  hello message;
+  message.sender = self_;
+  message.epoch = settings_.epoch;
+  message.library_major = static_cast<std::uint16_t>(library.major);
+  message.library_minor = static_cast<std::uint16_t>(library.minor);
+  message.library_release = static_cast<std::uint16_t>(library.release);
+  message.connection = c.number;
+  c.hello_out.bytes = encode_hello(message);
+  c.hello_out.in_flight = true;
+  // Hellos are not counted against the table's capacity, so this does not fail.
+  static_cast<void>(table_.admit(c.hello_out, operation_kind::hello, c.expected, hello_bytes));
+  table_.begin_post(c.hello_out, c.number);
+  const posted answer = wire_.send(c.endpoint, hello_kind, c.hello_out.bytes, c.hello_out);
+  table_.settle_post(c.hello_out, answer);
+}
+
+void connection_set::attend(connection& c, platform::time_point now) noexcept {
+  if (c.keys_to_destroy && !c.close_ended) destroy_condemned(c);
+  if (c.endpoint_is == endpoint_state::failed) {
+    if (attempting(c))
+      fail_attempt(c, peer_error(c, c.failure_status));
+    else
+      lose(c, loss_reason::error);
+  } else {
+    if (c.hello_sent && c.state == connection_state::connecting) directory_.move(c, connection_state::greeting);
+    if (c.hello_send_failed && attempting(c)) {
+      fail_attempt(c, peer_error(c, c.failure_status));
+    } else if (c.violated && (attempting(c) || serving(c))) {
+      emit::protocol_violation(log_, c.number, c.violation_bytes, hello_bytes);
+      if (serving(c))
+        lose(c, loss_reason::protocol);
+      else
+        refuse_hello(c, hello_refusal::limits, error{error_code::protocol, "transport.hello"});
+    } else if (c.hello_arrived && attempting(c)) {
+      if (c.state == connection_state::connecting) directory_.move(c, connection_state::greeting);
+      greet(c, now);
+    } else if (c.state == connection_state::draining) {
+      drain_further(c, now);
+    }
+  }
+  finish_if_done(c);
+}
+
+void connection_set::expire(connection& c, platform::time_point now) noexcept {
+  switch (c.state) {
+    case connection_state::connecting:
+    case connection_state::greeting:
+      fail_attempt(c, fail(error_code::timed_out, "transport.connect", c.number).error());
+      break;
+    case connection_state::draining:
+      directory_.move(c, connection_state::closing);
+      if (c.endpoint_is == endpoint_state::flushing) {
+        parked_.fetch_add(1, std::memory_order_relaxed);
+        answer_close(c, close_answer{close_kind::parked, c.outstanding});
+      } else {
+        close_endpoint(c, true);
+        set_deadline(c, now + settings_.close_timeout);
+      }
+      break;
+    default:
+      answer_close(c, close_answer{close_kind::forced, c.outstanding});
+      break;
+  }
+}
+
+// ---- becoming ready -------------------------------------------------------------------------------------------------
+
+void connection_set::start_connect(connect_request& request) noexcept {
+  if (closing_) return request.refuse();
+  for (connection* c = first_; c != nullptr; c = c->next) {
+    if (!c->initiated || c->address != request.address) continue;
+    if (attempting(*c) && (request.expected == peer_id{} || request.expected == c->expected)) {
+      request.next_waiter = c->connecting_waiters;
+      c->connecting_waiters = &request;
+      return;
+    }
+    if (c->state == connection_state::ready && expects(request.expected, c->peer)) return request.connected(c->peer);
+  }
+  if (count_ >= settings_.max_connections)
+    return request.connected(fail(error_code::limit_exceeded, "transport.connect", 0, 1, settings_.max_connections, count_));
+  connection* const c = make(true);
+  if (c == nullptr) return request.connected(fail(error_code::out_of_memory, "transport.connect", 0, sizeof(connection)));
+  c->address.swap(request.address);
+  c->expected = request.expected;
+  c->loopback = request.loopback;
+  c->connecting_waiters = &request;
+  directory_.add(*c, connection_state::connecting);
+  const auto made = wire_.connect(c->address, c);
+  if (!made) {
+    fail_attempt(*c, made.error());
+    return;
+  }
+  c->endpoint = *made;
+  set_deadline(*c, clock_.now() + settings_.connect_timeout);
+  opened(*c);
+}
+
+void connection_set::greet(connection& c, platform::time_point now) noexcept {
+  const std::span<const std::byte> bytes(c.hello_in.data(), std::min(c.hello_size, hello_bytes));
+  const auto read = decode_hello(bytes);
+  if (!read || c.hello_oversized) {
+    const hello_refusal why = read ? hello_refusal::limits : read.error();
+    error told = fail(error_code::protocol, "transport.hello", c.number, c.hello_size, hello_bytes).error();
+    if (why == hello_refusal::version)
+      told = fail(error_code::version_mismatch, "transport.hello", c.number, protocol_version_high,
+                  std::to_integer<std::uint64_t>(c.hello_in[10]))
+                 .error();
+    return refuse_hello(c, why, told);
+  }
+  const hello& message = *read;
+  if (message.sender.incarnation == self_.incarnation) {
+    if (!loopback_allowed_ || message.sender != self_)
+      return refuse_hello(c, hello_refusal::self, fail(error_code::protocol, "transport.hello", c.number).error());
+    c.loopback = true;
+    // The accepted half of the probe's pair only serves: two ready connections of one name must not be.
+    if (!c.initiated) return set_deadline(c, now + settings_.startup_timeout);
+  }
+  if (!expects(c.expected, message.sender)) {
+    const bool restarted = c.expected.worker_id == 0 || c.expected.worker_id == message.sender.worker_id;
+    return refuse_hello(c, hello_refusal::expected,
+                        restarted ? fail(error_code::stale_key, "transport.hello", c.number, 0, c.expected.incarnation).error()
+                                  : fail_with_words(error_code::unreachable, "transport.hello",
+                                                    "somebody else answers at this address", c.number)
+                                        .error());
+  }
+  if (history_.judge(message.sender) == incarnation_history::verdict::old)
+    return refuse_hello(c, hello_refusal::old,
+                        fail(error_code::stale_key, "transport.hello", c.number, 0, message.sender.incarnation).error());
+  if (!history_.accept(message.sender))
+    return fail_attempt(c, fail(error_code::out_of_memory, "transport.hello", c.number).error());
+
+  c.peer = message.sender;
+  c.version = message.common_version();
+  const connection_limits ours;
+  c.limits.control_message_max = std::min(ours.control_message_max, message.limits.control_message_max);
+  c.limits.chunk_max = std::min(ours.chunk_max, message.limits.chunk_max);
+  c.limits.requests_max = std::min(ours.requests_max, message.limits.requests_max);
+  c.limits.receive_bytes_max = std::min(ours.receive_bytes_max, message.limits.receive_bytes_max);
+  if (!c.initiated) c.initiator_number = message.connection;
+  emit::hello_accepted(log_, c.number, c.peer.worker_id, c.peer.incarnation, c.version);
+  make_ready(c, now);
+}
+
+void connection_set::refuse_hello(connection& c, hello_refusal why, const error& told) noexcept {
+  emit::hello_refused(log_, c.number, static_cast<std::uint64_t>(why), c.hello_size);
+  directory_.move(c, connection_state::closing);
+  answer_connect(c, std::unexpected(told));
+  close_endpoint(c, true);
+}
+
+bool connection_set::canonical(const connection& a, const connection& b) const noexcept {
+  const peer_id& initiator_a = a.initiated ? self_ : a.peer;
+  const peer_id& initiator_b = b.initiated ? self_ : b.peer;
+  if (initiator_a != initiator_b) return initiator_a < initiator_b;
+  // Both sides know the initiator's numbers, so both choose the same one: the newer, since an older one may be half dead.
+  return a.initiator_number > b.initiator_number;
+}
+
+connection* connection_set::other_life_of(const peer_id& peer, const connection& except) noexcept {
+  for (connection* c = first_; c != nullptr; c = c->next)
+    if (c != &except && serving(*c) && c->peer.worker_id == peer.worker_id && c->peer.incarnation != peer.incarnation)
+      return c;
+  return nullptr;
+}
+
+void connection_set::make_ready(connection& c, platform::time_point now) noexcept {
+  while (connection* const earlier = other_life_of(c.peer, c)) {
+    lose(*earlier, loss_reason::restarted);
+    mark_dirty(*earlier);
+  }
+  connection* const present = directory_.find(c.peer);
+  c.deadline = platform::never;
+  connection* loser = nullptr;
+  if (present == nullptr) {
+    directory_.move(c, connection_state::ready);
+  } else if (canonical(c, *present)) {
+    directory_.supersede(*present, c);
+    loser = present;
+  } else {
+    directory_.move(c, connection_state::draining);
+    loser = &c;
+  }
+  answer_connect(c, c.peer);
+  if (loser != nullptr) {
+    loser->superseded = true;
+    begin_draining(*loser, now, now + settings_.close_timeout);
+  }
+  if (closing_ && c.state == connection_state::ready) begin_draining(c, now, now + settings_.close_timeout);
+}
+
+void connection_set::answer_connect(connection& c, const result<peer_id>& answer) noexcept {
+  while (connect_request* const waiter = c.connecting_waiters) {
+    c.connecting_waiters = waiter->next_waiter;
+    waiter->connected(answer);
+  }
+}
+
+void connection_set::fail_attempt(connection& c, const error& why) noexcept {
+  directory_.move(c, connection_state::failed);
+  error told = why;
+  // A failed attempt submitted nothing, whatever the library calls it.
+  if (told.code == error_code::backend || told.code == error_code::peer_lost) told.code = error_code::unreachable;
+  told.operation = "transport.connect";
+  answer_connect(c, std::unexpected(told));
+  close_endpoint(c, true);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void connection_set::lose(connection& c, loss_reason reason) noexcept {
+  if (!serving(c)) return;
+  if (c.superseded) {
+    directory_.move(c, connection_state::closing);
+  } else {
+    directory_.move(c, connection_state::lost);
+    emit::peer_lost(log_, c.peer.worker_id, c.peer.incarnation, c.number, c.outstanding,
+                    static_cast<std::uint64_t>(reason));
+  }
+  // The force-close makes the library call back for everything outstanding; that, and nothing else, is their fence.
+  close_endpoint(c, true);
+}
+
+void connection_set::start_close(close_request& request) noexcept {
+  connection* const c = directory_.find(request.peer);
+  if (c == nullptr)
+    return request.closed(fail(error_code::unreachable, "transport.close", request.peer.worker_id));
+  request.next_waiter = c->closing_waiters;
+  c->closing_waiters = &request;
+  begin_draining(*c, clock_.now(), request.deadline);
+}
+
+void connection_set::begin_draining(connection& c, platform::time_point now, platform::time_point until) noexcept {
+  if (c.state == connection_state::ready) directory_.move(c, connection_state::draining);
+  c.close_deadline = until;
+  set_deadline(c, until);
+  drain_further(c, now);
+}
+
+void connection_set::drain_further(connection& c, platform::time_point now) noexcept {
+  if (c.outstanding != 0 || c.endpoint_is != endpoint_state::open) return;
+  // The peer may still use a connection that lost to another; whoever made it ends it, the other side waits its turn.
+  if (c.superseded && !c.initiated && now < c.close_deadline && !closing_) return;
+  close_endpoint(c, false);
+  set_deadline(c, std::min(now + settings_.close_timeout, c.close_deadline));
+}
+
+void connection_set::close_endpoint(connection& c, bool force) noexcept {
+  if (c.endpoint_is != endpoint_state::open && c.endpoint_is != endpoint_state::failed) {
+    // Never opened, or closed already: no call on an endpoint after its close.
+    if (c.endpoint == nullptr && c.endpoint_is == endpoint_state::destroyed) c.close_ended = true;
+    mark_dirty(c);
+    return;
+  }
+  condemn_keys(c);
+  const wire_endpoint endpoint = std::exchange(c.endpoint, nullptr);
+  endpoint_moves(c, force ? endpoint_state::forced : endpoint_state::flushing);
+  if (force) {
+    c.forced = true;
+    forced_.fetch_add(1, std::memory_order_relaxed);
+  }
+  static_cast<void>(table_.admit(c.close_out, operation_kind::close, c.peer, 0));
+  table_.begin_post(c.close_out, c.number);
+  const posted answer = wire_.close(endpoint, force, c.close_out);
+  table_.settle_post(c.close_out, answer);
+  mark_dirty(c);
+}
+
+void connection_set::finish_if_done(connection& c) noexcept {
+  if (!c.close_ended || c.outstanding != 0 || c.hello_out.in_flight || c.dirty) return;
+  destroy_condemned(c);
+  if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
+  directory_.move(c, connection_state::closed);
+  answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
+  answer_close(c, close_answer{c.forced ? close_kind::forced : close_kind::clean, 0});
+  destroy(c);
+}
+
+void connection_set::answer_close(connection& c, const result<close_answer>& answer) noexcept {
+  while (close_request* const waiter = c.closing_waiters) {
+    c.closing_waiters = waiter->next_waiter;
+    waiter->closed(answer);
+  }
+}
+
+void connection_set::close_all(platform::time_point now, platform::time_point until) noexcept {
+  closing_ = true;
+  for (connection* c = first_; c != nullptr; c = c->next) {
+    if (attempting(*c))
+      fail_attempt(*c, fail(error_code::shutting_down, "transport.connect", c->number).error());
+    else if (c->state == connection_state::ready)
+      begin_draining(*c, now, until);
+    else if (c->state == connection_state::draining)
+      drain_further(*c, now);
+  }
+}
+
+void connection_set::force_all(platform::time_point now) noexcept {
+  for (connection* c = first_; c != nullptr; c = c->next) {
+    if (c->state != connection_state::draining || c->endpoint_is != endpoint_state::open) continue;
+    directory_.move(*c, connection_state::closing);
+    close_endpoint(*c, true);
+    set_deadline(*c, now + settings_.close_timeout);
+  }
+}
+
+std::uint64_t connection_set::living() const noexcept { return count_; }
+
+void connection_set::worker_gone() noexcept {
+  worker_is_gone_ = true;
+  dirty_first_ = dirty_last_ = nullptr;
+  while (first_ != nullptr) {
+    connection& c = *first_;
+    // Keys that were in use to the end went with the worker.
+    while (c.keys != nullptr) {
+      delete std::exchange(c.keys, c.keys->next);
+      keys_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
+    directory_.move(c, connection_state::closed);
+    answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
+    answer_close(c, close_answer{close_kind::parked, 0});
+    destroy(c);
+  }
+}
+
+error connection_set::peer_error(const connection& c, int status) const noexcept {
+  error made = fail_with_words(error_code::peer_lost, "transport.get", wire_.words(status), c.number).error();
+  made.numbers[0] = c.peer.worker_id;
+  made.numbers[1] = c.peer.incarnation;
+  return made;
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -1,0 +1,83 @@
+// Everything behind one transport that has to outlive its threads.
+//
+// Why this exists: if a thread is stuck inside the library for ever, all it could touch must stay valid for ever. It
+// stands in one object, which the facade deletes after a clean end and leaks otherwise.
+//
+// Ownership   Owns wire, table, connections, threads. Refers to host and event log, which outlive it.
+// Threading   Members say for themselves.
+// Failure     `start` undoes what it did; see there.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/platform/condition_variable.hpp>
+#include <holdfast/platform/host.hpp>
+#include <holdfast/platform/poller.hpp>
+#include <holdfast/platform/thread.hpp>
+#include <holdfast/transport/connections.hpp>
+#include <holdfast/transport/operation.hpp>
+#include <holdfast/transport/progress.hpp>
+#include <holdfast/transport/registration.hpp>
+#include <holdfast/transport/settings.hpp>
+#include <holdfast/transport/teardown.hpp>
+#include <holdfast/transport/wire.hpp>
+
+#include <memory>
+#include <string>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+/// In the order of the event `transport_state`.
+enum class transport_state : std::uint8_t { probing, absent, running, closing, destroying, swept, gone, hung };
+
+struct engine final : progress_client {
+  engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wire> its_wire,
+         platform::poller its_poller, const settings& values, const peer_id& itself);
+
+  /// Starts both threads, opens the worker, listens. On failure nothing is left running and the context is closed,
+  /// unless the library did not return within the start-up's bound: then `false` is in `may_delete`.
+  result<void> start(bool& may_delete) noexcept;
+  void move_to(transport_state state) noexcept;
+  /// Both threads, after they left their loops.
+  void join() noexcept;
+  void abandon() noexcept;
+  /// Makes both threads leave without calling the library again; true if they did so by the deadline.
+  bool stand_down(platform::time_point deadline) noexcept;
+
+  // progress_client
+  bool step(platform::time_point now) noexcept override;
+  bool has_work() const noexcept override { return connections.has_work(); }
+  platform::time_point nearest_deadline() const noexcept override;
+  bool finished() const noexcept override { return ending.finished(); }
+  void arm_failed() noexcept override;
+
+  platform::host& host;
+  event_log& log;
+  const settings options;
+  const peer_id self;
+  // Destroyed bottom-up: threads first (they are joined before), then what they used, the wire last but the poller.
+  platform::poller poller;
+  std::unique_ptr<wire> library;
+  operation_table table;
+  connection_set connections;
+  progress_loop loop;
+  teardown ending;
+  registration memory;
+  platform::atomic<transport_state> state{transport_state::probing};
+  platform::atomic<bool> get_works{false};
+  std::string listen_address;
+
+ private:
+  void progress_body() noexcept;
+  void report_started(result<void> outcome) noexcept;
+  void report_left() noexcept;
+
+  platform::mutex mutex_{lock_ranks::transport_lifecycle};
+  platform::condition_variable changed_;
+  bool start_reported_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool progress_left_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  result<void> start_outcome_ HOLDFAST_GUARDED_BY(mutex_);
+  platform::thread progress_thread_;
+};
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -1,0 +1,21 @@
+// Whether GETs work here: found by doing some, never inferred from a variable.
+//
+// Why this exists: what a library can do depends on version, transports, devices and environment. A connection of
+// the process with itself moves 64 B, 8 KiB and 1 MiB, and every byte is compared (spec/transport 7.1, step 6).
+//
+// Ownership   Pages, registrations and connection of the probe are given back before it returns. If one of its GETs
+//             does not end, its pages stay mapped and registered: the bytes may still come.
+// Threading   Blocks the calling thread; both threads of the transport run.
+// Failure     GET counts as absent; the reason is in the answer.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/base/error.hpp>
+#include <holdfast/transport/engine.hpp>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+result<void> probe_gets(engine& of, platform::time_point deadline) noexcept;
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport

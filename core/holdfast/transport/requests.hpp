@@ -1,0 +1,69 @@
+// What other threads ask of connections: make one, end one.
+//
+// Ownership   A request is the asker's until it was pushed to the submission queue, then the connections' until its
+//             answer, in which it destroys itself.
+// Threading   Answers run on the progress thread with no lock held.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/base/error.hpp>
+#include <holdfast/base/peer.hpp>
+#include <holdfast/platform/clock.hpp>
+#include <holdfast/transport/submission_queue.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+class connection_set;
+
+class connect_request : public command {
+ public:
+  std::string address;
+  /// Zeros: whoever answers.
+  peer_id expected;
+  /// The start-up probe's own pair.
+  bool loopback = false;
+  connection_set* set = nullptr;
+  connect_request* next_waiter = nullptr;
+
+  virtual void connected(const result<peer_id>& answer) noexcept = 0;
+
+  void execute() noexcept final;
+  void refuse() noexcept final;
+
+ protected:
+  ~connect_request() = default;
+};
+
+/// How a close ended.
+enum class close_kind : std::uint8_t {
+  clean,   // flushed, and the peer said goodbye
+  forced,  // ended by force; `held` operations had not come back when the answer was given
+  parked,  // the library did not end the close in time; the endpoint ends with the worker
+};
+
+struct close_answer {
+  close_kind kind = close_kind::clean;
+  std::uint64_t held = 0;
+};
+
+class close_request : public command {
+ public:
+  peer_id peer;
+  platform::time_point deadline = platform::never;
+  connection_set* set = nullptr;
+  close_request* next_waiter = nullptr;
+
+  virtual void closed(const result<close_answer>& answer) noexcept = 0;
+
+  void execute() noexcept final;
+  void refuse() noexcept final;
+
+ protected:
+  ~close_request() = default;
+};
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport

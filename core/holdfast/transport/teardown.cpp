@@ -1,0 +1,192 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/telemetry/emit.hpp>
+#include <holdfast/transport/engine.hpp>
+#include <holdfast/transport/teardown.hpp>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+bool teardown::begun() noexcept {
+  scoped_lock lock(mutex_);
+  return begun_;
+}
+
+void teardown::begin(platform::time_point deadline, std::optional<completion<answer>> told) noexcept {
+  bool first = false;
+  std::optional<answer> at_once;
+  {
+    scoped_lock lock(mutex_);
+    first = !begun_;
+    if (first) {
+      begun_ = true;
+      deadline_ = deadline;
+    }
+    if (told) {
+      if (answered_) {
+        at_once.emplace(teardown_result{report_, std::nullopt});
+      } else {
+        try {
+          told_.push_back(std::move(*told));
+          told.reset();
+        } catch (const std::bad_alloc&) {
+          at_once.emplace(fail(error_code::out_of_memory, "transport.teardown"));
+        }
+      }
+    }
+  }
+  if (at_once) told->complete(std::move(*at_once));
+  if (!first) return;
+
+  of_.table.close();
+  of_.move_to(transport_state::closing);
+  // The flag stands before anything can end the teardown, so that whoever ends it knows whether the timer will run.
+  armed_.store(true, std::memory_order_release);
+  if (deadline == platform::never || !of_.host.executor().arm(timer_, deadline))
+    armed_.store(false, std::memory_order_release);
+  of_.loop.submit(start_);
+}
+
+void teardown::skip() noexcept {
+  scoped_lock lock(mutex_);
+  begun_ = silent_ = answered_ = true;
+}
+
+void teardown::start() noexcept {
+  platform::time_point deadline = platform::never;
+  {
+    scoped_lock lock(mutex_);
+    deadline = deadline_;
+  }
+  const platform::time_point now = of_.host.clock().now();
+  if (deadline != platform::never) {
+    // Half of the time for transfers to finish, a quarter for endpoints to close, the rest for the library's own end.
+    const platform::duration left = std::max(deadline - now, platform::duration::zero());
+    drain_until_ = now + left / 2;
+    close_until_ = now + left / 4 * 3;
+  }
+  phase_ = phase::closing;
+  for (command* item = of_.loop.queue().close(); item != nullptr;) {
+    command* const next = item->next_command;
+    item->refuse();
+    item = next;
+  }
+  of_.connections.close_all(now, drain_until_);
+}
+
+bool teardown::step(platform::time_point now) noexcept {
+  if (phase_ != phase::closing) return false;
+  if (of_.connections.living() == 0 || now >= close_until_) {
+    destroy_worker();
+    return true;
+  }
+  if (now >= drain_until_ && !forced_) {
+    forced_ = true;
+    of_.connections.force_all(now);
+    return true;
+  }
+  return false;
+}
+
+platform::time_point teardown::nearest_deadline() const noexcept {
+  if (phase_ != phase::closing) return platform::never;
+  return forced_ ? close_until_ : std::min(drain_until_, close_until_);
+}
+
+void teardown::destroy_worker() noexcept {
+  of_.move_to(transport_state::destroying);
+  of_.connections.reject_all();
+  of_.library->destroy_listener();
+  of_.library->destroy_worker();
+  // The deadline may have come first: then everything was given up for leaked, and nothing of it is touched.
+  if (hung()) return of_.loop.stop();
+  emit::worker_destroyed(of_.log, of_.options.epoch);
+  const std::uint64_t swept = of_.table.sweep();
+  emit::table_swept(of_.log, of_.options.epoch, swept);
+  of_.move_to(transport_state::swept);
+  of_.connections.worker_gone();
+  {
+    scoped_lock lock(mutex_);
+    report_.swept = swept;
+    report_.forced = of_.connections.forced();
+    report_.parked = of_.connections.parked();
+  }
+  phase_ = phase::handed_over;
+  of_.memory.finish();
+}
+
+void teardown::context_closed(std::uint64_t unconfirmed) noexcept {
+  bool silent = false;
+  {
+    scoped_lock lock(mutex_);
+    silent = silent_;
+    report_.unconfirmed = unconfirmed;
+  }
+  verdict expected = verdict::open;
+  if (!verdict_.compare_exchange_strong(expected, verdict::gone, std::memory_order_acq_rel)) return;
+  if (silent) return;
+  of_.move_to(transport_state::gone);
+  emit::witness_issued(of_.log, of_.options.epoch, unconfirmed);
+  if (armed_.load(std::memory_order_acquire) && !of_.host.executor().cancel(timer_)) return;  // the timer delivers
+  if (!of_.host.executor().post(delivery_)) deliver(false);
+}
+
+void teardown::deadline_passed() noexcept {
+  verdict expected = verdict::open;
+  if (!verdict_.compare_exchange_strong(expected, verdict::hung, std::memory_order_acq_rel)) return deliver(true);
+  teardown_report report;
+  {
+    scoped_lock lock(mutex_);
+    report = report_;
+  }
+  report.hung = true;
+  report.operations = of_.table.outstanding();
+  report.registrations = of_.memory.regions();
+  emit::teardown_hung(of_.log, of_.options.epoch, report.operations, report.registrations);
+  of_.move_to(transport_state::hung);
+  of_.loop.stop();
+  of_.memory.stand_down();
+  of_.abandon();
+  answer_all(report, std::nullopt);
+}
+
+void teardown::timer_dropped() noexcept {
+  // The executor was stopped. If the end came before, the delivery was left to this timer; otherwise it is still to come.
+  armed_.store(false, std::memory_order_release);
+  if (gone()) deliver(false);
+}
+
+void teardown::deliver(bool on_executor) noexcept {
+  // Both threads have done their last and only have to return.
+  if (on_executor) of_.join();
+  teardown_report report;
+  {
+    scoped_lock lock(mutex_);
+    report = report_;
+  }
+  answer_all(report, witness(of_.self.incarnation, of_.options.epoch, of_.options.destroy_is_fence));
+}
+
+void teardown::answer_all(teardown_report report, std::optional<witness> proof) noexcept {
+  std::vector<completion<answer>> told;
+  {
+    scoped_lock lock(mutex_);
+    report_ = report;
+    answered_ = true;
+    told.swap(told_);
+  }
+  // A handler may destroy the transport: nothing of this object is touched from here on.
+  for (auto& one : told) {
+    teardown_result given{report, std::nullopt};
+    if (proof) {
+      given.proof.emplace(std::move(*proof));
+      proof.reset();
+    }
+    one.complete(std::move(given));
+  }
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -1,0 +1,226 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/base/completion.hpp>
+#include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/telemetry/emit.hpp>
+#include <holdfast/transport/engine.hpp>
+#include <holdfast/transport/probe.hpp>
+#include <holdfast/transport/transport.hpp>
+
+#include <new>
+#include <optional>
+
+namespace holdfast::inline HOLDFAST_ABI::transport {
+
+namespace {
+
+// A caller's wait for a connection's answer. Either the answer reaches the caller or his cancellation does; the record
+// goes when neither can come any more.
+template <class Request, class R>
+class call : public Request, protected cancellation::subscriber {
+ public:
+  explicit call(completion<R> done) noexcept : done_(std::move(done)), asked_(&done_.asked()) {}
+
+  void watch() noexcept {
+    if (!asked_->subscribe(*this)) cancel_asked();
+  }
+
+ protected:
+  ~call() = default;
+  void answer(const R& given) noexcept {
+    finish(given);
+    if (asked_->unsubscribe(*this)) leave();
+    leave();
+  }
+
+ private:
+  void cancel_asked() noexcept final {
+    finish(fail(error_code::cancelled, "transport.wait"));
+    leave();
+  }
+  void finish(R given) noexcept {
+    if (!answered_.exchange(true, std::memory_order_acq_rel)) done_.complete(std::move(given));
+  }
+  void leave() noexcept {
+    if (parties_.decrement()) destroy();
+  }
+  virtual void destroy() noexcept = 0;
+
+  completion<R> done_;
+  intrusive_ptr<cancellation> asked_;
+  platform::atomic<bool> answered_{false};
+  platform::ref_count parties_{2};  // the connections, and whoever may cancel
+};
+
+class connect_call final : public call<connect_request, result<peer_id>> {
+ public:
+  using call::call;
+  void connected(const result<peer_id>& given) noexcept override { answer(given); }
+
+ private:
+  void destroy() noexcept override { delete this; }
+};
+
+class close_call final : public call<close_request, result<close_answer>> {
+ public:
+  using call::call;
+  void closed(const result<close_answer>& given) noexcept override { answer(given); }
+
+ private:
+  void destroy() noexcept override { delete this; }
+};
+
+// How long the destructor waits for threads that are not inside the library.
+constexpr platform::duration stand_down_bound = std::chrono::seconds(1);
+
+}  // namespace
+
+transport::transport(std::unique_ptr<engine> made) noexcept : engine_(std::move(made)) {}
+
+result<std::unique_ptr<transport>> transport::create(platform::host& host, event_log& log, wire_factory factory,
+                                                     const settings& values) {
+  if (auto valid = validate(values); !valid) return std::unexpected(valid.error());
+  peer_id self{values.worker_id, values.incarnation};
+  if (self.worker_id == 0) self.worker_id = host.identity_seed().draw();
+  if (self.incarnation == 0) self.incarnation = host.identity_seed().draw();
+  const platform::time_point deadline = host.clock().now() + values.startup_timeout;
+
+  auto library = factory();
+  if (!library) return std::unexpected(library.error());
+  auto poller = platform::poller::create(host);
+  if (!poller) {
+    (*library)->close_context();
+    return fail(error_code::limit_exceeded, "transport.create", static_cast<std::uint64_t>(poller.error()));
+  }
+  std::unique_ptr<engine> made;
+  std::unique_ptr<transport> facade;
+  try {
+    made = std::make_unique<engine>(host, log, std::move(*library), std::move(*poller), values, self);
+    facade.reset(new transport(nullptr));
+  } catch (const std::bad_alloc&) {
+    // A wire whose worker was never opened closes its context when it is destroyed.
+    return fail(error_code::out_of_memory, "transport.create", 0, sizeof(engine));
+  }
+
+  bool may_delete = true;
+  if (auto started = made->start(may_delete); !started) {
+    made->move_to(transport_state::absent);
+    if (!may_delete) static_cast<void>(made.release());
+    return std::unexpected(started.error());
+  }
+  if (!made->library->get_uses_memh()) {
+    const wire_versions& library_is = made->library->versions();
+    emit::destination_registered_by_library(log, library_is.major, library_is.minor);
+  }
+  if (const auto probed = probe_gets(*made, deadline); probed)
+    made->get_works.store(true, std::memory_order_release);
+  else
+    facade->get_absent_because_ = probed.error();
+  made->move_to(transport_state::running);
+  facade->engine_ = std::move(made);
+  return facade;
+}
+
+transport::~transport() {
+  if (engine_ == nullptr) return;
+  if (engine_->ending.gone()) {
+    engine_->join();
+    return;
+  }
+  if (!engine_->ending.hung()) {
+    // Not torn down: what a device may reach stays, and so does everything that could tell of it.
+    emit::teardown_hung(engine_->log, engine_->options.epoch, engine_->table.outstanding(),
+                        engine_->memory.regions());
+    engine_->move_to(transport_state::hung);
+    if (engine_->stand_down(engine_->host.clock().now() + stand_down_bound))
+      engine_->join();
+    else
+      engine_->abandon();
+  }
+  static_cast<void>(engine_.release());
+}
+
+const peer_id& transport::self() const noexcept { return engine_->self; }
+std::uint64_t transport::incarnation() const noexcept { return engine_->self.incarnation; }
+std::uint64_t transport::epoch() const noexcept { return engine_->options.epoch; }
+std::string_view transport::listen_address() const noexcept { return engine_->listen_address; }
+const wire_versions& transport::versions() const noexcept { return engine_->library->versions(); }
+bool transport::get_works() const noexcept { return engine_->get_works.load(std::memory_order_acquire); }
+const error& transport::get_absent_because() const noexcept { return get_absent_because_; }
+bool transport::get_uses_memh() const noexcept { return engine_->library->get_uses_memh(); }
+bool transport::destroy_is_fence() const noexcept { return engine_->options.destroy_is_fence; }
+
+bool transport::is_ready(const peer_id& peer) const noexcept { return presence(peer) == peer_presence::ready; }
+peer_presence transport::presence(const peer_id& peer) const noexcept {
+  return engine_->connections.directory().presence(peer);
+}
+
+transport_snapshot transport::snapshot() const noexcept {
+  transport_snapshot seen;
+  seen.state = engine_->state.load(std::memory_order_acquire);
+  seen.operations = engine_->table.counts();
+  seen.connections = engine_->connections.directory().counts();
+  seen.endpoints_parked = engine_->connections.parked();
+  seen.keys = engine_->connections.keys();
+  seen.registrations = engine_->memory.regions();
+  return seen;
+}
+
+result<void> transport::submit_get(transfer& what) noexcept {
+  if (!get_works()) return fail(error_code::not_configured, "transport.get");
+  if (what.bytes == 0 || what.destination == nullptr) return fail(error_code::out_of_range, "transport.get", 0, 0, what.bytes);
+  if (what.incarnation != what.peer.incarnation)
+    return fail(error_code::stale_key, "transport.get", what.peer.worker_id, what.generation, what.incarnation);
+  switch (presence(what.peer)) {
+    case peer_presence::ready:
+      break;
+    case peer_presence::another_life:
+      return fail(error_code::stale_key, "transport.get", what.peer.worker_id, what.generation, what.incarnation);
+    case peer_presence::absent:
+      return fail(error_code::unreachable, "transport.get", what.peer.worker_id);
+  }
+  const wire_region destination =
+      get_uses_memh() && what.destination_region != 0 ? engine_->memory.handle_of(what.destination_region) : nullptr;
+  engine_->connections.prepare(what, destination);
+  if (auto admitted = engine_->table.admit(what, operation_kind::get, what.peer, what.bytes); !admitted) return admitted;
+  if (engine_->loop.submit(what)) return {};
+  engine_->table.retract(what);
+  return fail(error_code::shutting_down, "transport.get");
+}
+
+bool transport::submit_map(map_job& job) noexcept { return engine_->memory.submit(job); }
+bool transport::submit_unmap(unmap_job& job) noexcept { return engine_->memory.submit(job); }
+bool transport::submit_errand(errand& job) noexcept { return engine_->memory.submit(job); }
+
+void transport::start_connect(connect_handler handler, std::string address, peer_id expected) {
+  auto done = completion<result<peer_id>>::start(std::move(handler), engine_->host.executor(), "transport.connect");
+  if (!done) return;
+  if (platform::heap_fault("transport.connect")) return done->complete(fail(error_code::out_of_memory, "transport.connect"));
+  auto* const request = new (std::nothrow) connect_call(std::move(*done));
+  if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.connect"));
+  request->address.swap(address);
+  request->expected = expected;
+  request->set = &engine_->connections;
+  request->watch();
+  if (!engine_->loop.submit(*request)) request->refuse();
+}
+
+void transport::start_close(close_handler handler, peer_id peer, platform::time_point deadline) {
+  auto done = completion<result<close_answer>>::start(std::move(handler), engine_->host.executor(), "transport.close");
+  if (!done) return;
+  if (platform::heap_fault("transport.close")) return done->complete(fail(error_code::out_of_memory, "transport.close"));
+  auto* const request = new (std::nothrow) close_call(std::move(*done));
+  if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.close"));
+  request->peer = peer;
+  request->deadline = deadline;
+  request->set = &engine_->connections;
+  request->watch();
+  if (!engine_->loop.submit(*request)) request->refuse();
+}
+
+void transport::start_teardown(teardown_handler handler, platform::time_point deadline) {
+  engine_->ending.begin(deadline, completion<teardown::answer>::start(std::move(handler), engine_->host.executor(),
+                                                                      "transport.teardown"));
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::transport
