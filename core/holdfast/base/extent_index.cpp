@@ -129,20 +129,28 @@ void extent_index::remove(extent_node& node) noexcept {
 }
 
 void extent_index::resize(extent_node& node, std::uint32_t offset, std::uint32_t granules) noexcept {
-  const std::uint32_t bin = bin_of(node.granules_);
-  // Alone in its bin, and staying there: the usual case of a warm arena.
-  if (roots_[bin] == &node && node.left_ == nullptr && node.right_ == nullptr && bin == bin_of(granules)) {
-    digest_ += mixed(offset, granules) - mixed(node.offset_, node.granules_);
-    free_granules_ += granules;
-    free_granules_ -= node.granules_;
+  const std::uint32_t from = bin_of(node.granules_);
+  const std::uint32_t to = bin_of(granules);
+  // Alone in its bin, and staying there or moving to an empty one: the usual case of a warm arena. Its priority may
+  // stay what it was, since nothing was or will be ordered by the offset.
+  const bool alone = roots_[from] == &node && node.left_ == nullptr && node.right_ == nullptr;
+  if (!alone || (from != to && roots_[to] != nullptr)) {
+    remove(node);
     node.offset_ = offset;
     node.granules_ = granules;
+    insert(node);
     return;
   }
-  remove(node);
+  digest_ += mixed(offset, granules) - mixed(node.offset_, node.granules_);
+  free_granules_ += granules;
+  free_granules_ -= node.granules_;
   node.offset_ = offset;
   node.granules_ = granules;
-  insert(node);
+  if (from == to) return;
+  roots_[from] = nullptr;
+  nonempty_[from / 64] &= ~(std::uint64_t{1} << (from % 64));
+  roots_[to] = &node;
+  nonempty_[to / 64] |= std::uint64_t{1} << (to % 64);
 }
 
 extent_node* extent_index::find(std::uint32_t granules) const noexcept {
