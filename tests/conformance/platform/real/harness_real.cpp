@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <sys/eventfd.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -61,6 +63,7 @@ void run_on_side(std::move_only_function<void(platform::host&)> body, unsigned e
 stop_seen stop_on_side(std::move_only_function<void(platform::host&)> body) {
   int ends[2];
   if (::pipe(ends) != 0) return {.stopped = false, .said = "no pipe"};
+  std::fflush(nullptr);  // or the child would say again what is still in the buffers
   const pid_t child = ::fork();
   if (child < 0) return {.stopped = false, .said = "no child"};
   if (child == 0) {
