@@ -25,6 +25,7 @@ inline constexpr lock_class transport_operation_table{320, true, "transport oper
 inline constexpr lock_class transport_submission{330, true, "transport submission queue"};
 inline constexpr lock_class transport_registration{340, true, "transport registration queue"};
 inline constexpr lock_class transport_lifecycle{350, true, "transport lifecycle"};
+inline constexpr lock_class runtime_refused_requests{360, true, "runtime refused requests"};
 inline constexpr lock_class base_ledger{800, true, "base ledger"};
 inline constexpr lock_class base_gate{810, true, "base gate waiters"};
 inline constexpr lock_class base_turn{815, true, "base turn"};

@@ -91,6 +91,9 @@ class get_request {
   std::uint64_t destination_region = 0;
   std::uint64_t operation = 0;  // identity in events; issued by the backend before submission
 
+  /// Asked once, before submission: true means that nobody waits any more, and the backend may end the request as
+  /// `never_started` instead.
+  virtual bool abandoned() const noexcept { return false; }
   /// The waiter is to be told now although the operation has not ended (peer dead on a lane that never reports).
   /// At most once, never after `ended`.
   virtual void orphaned() noexcept = 0;

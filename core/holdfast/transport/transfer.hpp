@@ -45,6 +45,8 @@ class transfer : public operation {
   /// Issued by this transport's `submit_map`; 0 = none.
   std::uint64_t destination_region = 0;
 
+  /// Told once, on the submitter's thread, before the progress thread can see the transfer: it has its id now.
+  virtual void accepted() noexcept {}
   /// Asked once, before submission: false means that nobody waits, and the transfer is withdrawn untouched.
   virtual bool wanted() const noexcept { return true; }
   /// Exactly once. `why` is meaningful unless the outcome is ok.

@@ -150,6 +150,9 @@ const error& transport::get_absent_because() const noexcept { return get_absent_
 bool transport::get_uses_memh() const noexcept { return engine_->library->get_uses_memh(); }
 bool transport::destroy_is_fence() const noexcept { return engine_->options.destroy_is_fence; }
 
+bool transport::is_running() const noexcept {
+  return engine_->state.load(std::memory_order_acquire) == transport_state::running;
+}
 bool transport::is_ready(const peer_id& peer) const noexcept { return presence(peer) == peer_presence::ready; }
 peer_presence transport::presence(const peer_id& peer) const noexcept {
   return engine_->connections.directory().presence(peer);
@@ -183,6 +186,7 @@ result<void> transport::submit_get(transfer& what) noexcept {
       get_uses_memh() && what.destination_region != 0 ? engine_->memory.handle_of(what.destination_region) : nullptr;
   engine_->connections.prepare(what, destination);
   if (auto admitted = engine_->table.admit(what, operation_kind::get, what.peer, what.bytes); !admitted) return admitted;
+  what.accepted();
   if (engine_->loop.submit(what)) return {};
   engine_->table.retract(what);
   return fail(error_code::shutting_down, "transport.get");

@@ -82,6 +82,8 @@ class transport {
   bool get_uses_memh() const noexcept;
   bool destroy_is_fence() const noexcept;
 
+  /// Whether new work is taken.
+  bool is_running() const noexcept;
   /// Whether this life of that process is connected and takes transfers.
   bool is_ready(const peer_id& peer) const noexcept;
   peer_presence presence(const peer_id& peer) const noexcept;

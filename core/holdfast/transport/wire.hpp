@@ -49,6 +49,8 @@ class wire_operation {
  public:
   /// Exit 2: any status. The library's request is freed already.
   virtual void called_back(int status) noexcept = 0;
+  /// Belongs to the wire from the posting call to the callback.
+  void* posted_by = nullptr;
 
  protected:
   ~wire_operation() = default;

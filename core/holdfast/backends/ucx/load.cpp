@@ -1,0 +1,62 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/backends/ucx/load.hpp>
+#include <holdfast/platform/driver_library.hpp>
+#include <holdfast/telemetry/emit.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace holdfast::inline HOLDFAST_ABI::ucx {
+
+namespace {
+
+// Read when the library is loaded; the configuration object comes too late for them.
+constexpr platform::environment_setting before_loading[] = {
+    {"UCX_MEM_EVENTS", "n"},
+    {"UCX_HANDLE_ERRORS", "none"},
+    {"UCX_DEBUG_SIGNO", "0"},
+};
+constexpr overridden_setting names[] = {overridden_setting::mem_events, overridden_setting::handle_errors,
+                                        overridden_setting::debug_signal};
+static_assert(std::size(before_loading) == std::size(names));
+
+}  // namespace
+
+void warn_if_overridden(event_log& log, overridden_setting which, const char* variable, const char* ours) {
+  const std::string found = platform::environment_value(variable);
+  if (!found.empty() && found != ours) emit::setting_overridden(log, static_cast<std::uint64_t>(which));
+}
+
+result<ucp_table> load_ucp(event_log& log, const char* library) {
+  for (std::size_t i = 0; i < std::size(before_loading); ++i)
+    warn_if_overridden(log, names[i], before_loading[i].name, before_loading[i].value);
+  const auto opened = platform::driver_library::open(library, before_loading);
+  if (!opened) return fail_with_words(error_code::absent, "ucx.load", opened.error());
+
+  ucp_table table;
+  const char* missing = nullptr;
+#define HOLDFAST_UCP(function)                                                      \
+  table.function = reinterpret_cast<decltype(table.function)>(opened->symbol(#function)); \
+  if (table.function == nullptr && missing == nullptr) missing = #function;
+  HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+#undef HOLDFAST_UCP
+  table.ucs_status_string =
+      reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
+  char words[64];
+  if (missing != nullptr) {
+    std::snprintf(words, sizeof(words), "this UCX has no %s", missing);
+    return fail_with_words(error_code::absent, "ucx.load", words);
+  }
+
+  unsigned major = 0, minor = 0, release = 0;
+  table.ucp_get_version(&major, &minor, &release);
+  if (major != UCP_API_MAJOR || minor < UCP_API_MINOR) {
+    std::snprintf(words, sizeof(words), "UCX %u.%u.%u found, compiled for %d.%d", major, minor, release, UCP_API_MAJOR,
+                  UCP_API_MINOR);
+    return fail_with_words(error_code::absent, "ucx.load", words);
+  }
+  return table;
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::ucx

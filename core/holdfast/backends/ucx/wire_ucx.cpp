@@ -1,0 +1,449 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/backends/ucx/address.hpp>
+#include <holdfast/backends/ucx/load.hpp>
+#include <holdfast/backends/ucx/wire_ucx.hpp>
+#include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/transport/hello.hpp>
+
+#include <cstdio>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::ucx {
+
+namespace {
+
+using transport::arm_answer;
+using transport::mapped_memory;
+using transport::post_exit;
+using transport::posted;
+using transport::wire_connection_request;
+using transport::wire_endpoint;
+using transport::wire_key;
+using transport::wire_operation;
+using transport::wire_region;
+using transport::wire_sink;
+using transport::wire_versions;
+
+// The first version whose GET reads the caller's memory handle.
+constexpr unsigned memh_minor = 14;
+
+class wire_ucx;
+
+// One endpoint: UCX's handle and what we give back to the transport about it.
+struct endpoint_record {
+  wire_ucx* of = nullptr;
+  ucp_ep_h handle = nullptr;  // null once its close was called
+  void* cookie = nullptr;
+  wire_operation* closing = nullptr;
+  endpoint_record* previous = nullptr;
+  endpoint_record* next = nullptr;
+};
+
+class wire_ucx final : public transport::wire {
+ public:
+  wire_ucx(const ucp_table& table, ucp_context_h context) noexcept : ucp_(table), context_(context) {
+    ucp_.ucp_get_version(&versions_.major, &versions_.minor, &versions_.release);
+    versions_.text = ucp_.ucp_get_version_string();
+  }
+  ~wire_ucx() override {
+    if (context_ != nullptr && !worker_opened_) ucp_.ucp_cleanup(context_);
+  }
+
+  const wire_versions& versions() const noexcept override { return versions_; }
+  bool get_uses_memh() const noexcept override { return versions_.minor >= memh_minor || versions_.major > 1; }
+  std::string_view words(int status) const noexcept override {
+    if (ucp_.ucs_status_string == nullptr) return "status of UCX";
+    return ucp_.ucs_status_string(static_cast<ucs_status_t>(status));
+  }
+
+  result<void> open_worker(wire_sink& sink) override;
+  void destroy_worker() noexcept override;
+  int event_descriptor() const noexcept override { return descriptor_; }
+  unsigned progress() noexcept override { return ucp_.ucp_worker_progress(worker_); }
+  arm_answer arm() noexcept override {
+    const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
+    return status == UCS_OK ? arm_answer::armed : status == UCS_ERR_BUSY ? arm_answer::busy : arm_answer::failed;
+  }
+
+  result<std::string> listen(std::string_view address) override;
+  void destroy_listener() noexcept override;
+  void reject(wire_connection_request request) noexcept override {
+    ucp_.ucp_listener_reject(listener_, reinterpret_cast<ucp_conn_request_h>(request));
+  }
+  result<wire_endpoint> accept(wire_connection_request request, void* cookie) override;
+  result<wire_endpoint> connect(std::string_view address, void* cookie) override;
+  posted close(wire_endpoint endpoint, bool force, wire_operation& operation) noexcept override;
+  posted send(wire_endpoint endpoint, std::uint16_t kind, std::span<const std::byte> bytes,
+              wire_operation& operation) noexcept override;
+
+  result<wire_key> unpack_key(wire_endpoint endpoint, const packed_key& key) override;
+  void destroy_key(wire_key key) noexcept override { ucp_.ucp_rkey_destroy(reinterpret_cast<ucp_rkey_h>(key)); }
+  posted get(wire_endpoint endpoint, std::byte* destination, std::size_t bytes, std::uint64_t remote_address,
+             wire_key key, wire_region destination_region, wire_operation& operation) noexcept override;
+
+  result<mapped_memory> map(std::byte* address, std::size_t bytes) override;
+  bool unmap(wire_region region) noexcept override {
+    return ucp_.ucp_mem_unmap(context_, reinterpret_cast<ucp_mem_h>(region)) == UCS_OK;
+  }
+  void close_context() noexcept override { ucp_.ucp_cleanup(std::exchange(context_, nullptr)); }
+
+ private:
+  std::unexpected<error> failed(const char* operation, ucs_status_t status, std::string_view about = {}) const;
+  result<wire_endpoint> create(ucp_ep_params_t& params, void* cookie, const char* operation, std::string_view about);
+  void forget(endpoint_record& endpoint) noexcept;
+  void* cookie_of(ucp_ep_h handle) const noexcept;
+  static posted decide(ucs_status_ptr_t answer) noexcept;
+
+  // Callbacks of UCX, on the progress thread. They record; see transport/wire.hpp.
+  static void operation_done(void* request, ucs_status_t status, void* user_data);
+  static void close_done(void* request, ucs_status_t status, void* user_data);
+  static void endpoint_error(void* arg, ucp_ep_h handle, ucs_status_t status);
+  static void connection_asked(ucp_conn_request_h request, void* arg);
+  static ucs_status_t message_arrived(void* arg, const void* header, std::size_t header_length, void* data,
+                                      std::size_t length, const ucp_am_recv_param_t* param);
+
+  const ucp_table ucp_;
+  wire_versions versions_;
+  ucp_context_h context_;
+  ucp_worker_h worker_ = nullptr;
+  ucp_listener_h listener_ = nullptr;
+  wire_sink* sink_ = nullptr;
+  int descriptor_ = -1;
+  bool worker_opened_ = false;
+  endpoint_record* endpoints_ = nullptr;
+};
+
+std::unexpected<error> wire_ucx::failed(const char* operation, ucs_status_t status, std::string_view about) const {
+  char text[64];
+  const std::string_view said = words(status);
+  if (about.empty())
+    std::snprintf(text, sizeof(text), "%.*s", static_cast<int>(said.size()), said.data());
+  else
+    std::snprintf(text, sizeof(text), "%.*s: %.*s", static_cast<int>(about.size()), about.data(),
+                  static_cast<int>(said.size()), said.data());
+  const error_code code = status == UCS_ERR_NO_MEMORY ? error_code::out_of_memory : error_code::backend;
+  return fail_with_words(code, operation, text, 0, static_cast<std::uint64_t>(static_cast<std::int64_t>(status)));
+}
+
+// ---- worker ---------------------------------------------------------------------------------------------------------
+
+result<void> wire_ucx::open_worker(wire_sink& sink) {
+  sink_ = &sink;
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  ucs_status_t status = ucp_.ucp_worker_create(context_, &params, &worker_);
+  if (status != UCS_OK) return failed("ucx.worker", status);
+  worker_opened_ = true;
+
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  status = ucp_.ucp_worker_query(worker_, &attributes);
+  // Messages carry a header of 40 bytes; what cannot hold 64 is no transport for them.
+  const bool narrow = status == UCS_OK && attributes.max_am_header < 64;
+  if (status == UCS_OK && !narrow) status = ucp_.ucp_worker_get_efd(worker_, &descriptor_);
+  if (status == UCS_OK && !narrow) {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                         UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = transport::hello_kind;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    handler.cb = &wire_ucx::message_arrived;
+    handler.arg = this;
+    status = ucp_.ucp_worker_set_am_recv_handler(worker_, &handler);
+  }
+  if (status == UCS_OK && !narrow) return {};
+  destroy_worker();
+  if (narrow) return fail_with_words(error_code::absent, "ucx.worker", "messages cannot carry a header of 64 bytes");
+  return failed("ucx.worker", status);
+}
+
+void wire_ucx::destroy_worker() noexcept {
+  ucp_.ucp_worker_destroy(std::exchange(worker_, nullptr));
+  while (endpoints_ != nullptr) delete std::exchange(endpoints_, endpoints_->next);
+}
+
+// ---- listener and endpoints -----------------------------------------------------------------------------------------
+
+result<std::string> wire_ucx::listen(std::string_view address) {
+  const auto where = parse_address(address);
+  if (!where) return fail_with_words(error_code::invalid_argument, "ucx.listen", address);
+  ucp_listener_params_t params{};
+  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+  params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&where->storage);
+  params.sockaddr.addrlen = where->bytes;
+  params.conn_handler.cb = &wire_ucx::connection_asked;
+  params.conn_handler.arg = this;
+  ucs_status_t status = ucp_.ucp_listener_create(worker_, &params, &listener_);
+  if (status != UCS_OK) return failed("ucx.listen", status, address);
+  ucp_listener_attr_t attributes{};
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
+  status = ucp_.ucp_listener_query(listener_, &attributes);
+  if (status != UCS_OK) {
+    destroy_listener();
+    return failed("ucx.listen", status, address);
+  }
+  return format_address(attributes.sockaddr);
+}
+
+void wire_ucx::destroy_listener() noexcept {
+  if (listener_ != nullptr) ucp_.ucp_listener_destroy(std::exchange(listener_, nullptr));
+}
+
+result<wire_endpoint> wire_ucx::accept(wire_connection_request request, void* cookie) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
+  params.conn_request = reinterpret_cast<ucp_conn_request_h>(request);
+  auto made = create(params, cookie, "ucx.accept", {});
+  // UCX consumes the request whether or not it makes an endpoint of it; a record that could not be made does not.
+  if (!made && made.error().code == error_code::out_of_memory && made.error().numbers[0] == 0) reject(request);
+  return made;
+}
+
+result<wire_endpoint> wire_ucx::connect(std::string_view address, void* cookie) {
+  const auto where = parse_address(address);
+  if (!where) return fail_with_words(error_code::invalid_argument, "ucx.connect", address);
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
+  params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
+  params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&where->storage);
+  params.sockaddr.addrlen = where->bytes;
+  return create(params, cookie, "ucx.connect", address);
+}
+
+result<wire_endpoint> wire_ucx::create(ucp_ep_params_t& params, void* cookie, const char* operation,
+                                       std::string_view about) {
+  auto* const made = platform::heap_fault("ucx.endpoint") ? nullptr : new (std::nothrow) endpoint_record;
+  if (made == nullptr) return fail(error_code::out_of_memory, operation);
+  made->of = this;
+  made->cookie = cookie;
+  params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = &wire_ucx::endpoint_error;
+  params.err_handler.arg = made;
+  const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &made->handle);
+  if (status != UCS_OK) {
+    delete made;
+    return failed(operation, status, about);
+  }
+  made->next = endpoints_;
+  if (endpoints_ != nullptr) endpoints_->previous = made;
+  endpoints_ = made;
+  return reinterpret_cast<wire_endpoint>(made);
+}
+
+void wire_ucx::forget(endpoint_record& endpoint) noexcept {
+  (endpoint.previous != nullptr ? endpoint.previous->next : endpoints_) = endpoint.next;
+  if (endpoint.next != nullptr) endpoint.next->previous = endpoint.previous;
+  delete &endpoint;
+}
+
+posted wire_ucx::decide(ucs_status_ptr_t answer) noexcept {
+  if (answer == nullptr) return {post_exit::inline_done, 0};
+  if (UCS_PTR_IS_ERR(answer)) return {post_exit::refused, UCS_PTR_RAW_STATUS(answer)};
+  return {post_exit::posted, 0};
+}
+
+posted wire_ucx::close(wire_endpoint endpoint, bool force, wire_operation& operation) noexcept {
+  auto& record = *reinterpret_cast<endpoint_record*>(endpoint);
+  const ucp_ep_h handle = std::exchange(record.handle, nullptr);
+  record.closing = &operation;
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = force ? static_cast<std::uint32_t>(UCP_EP_CLOSE_FLAG_FORCE) : 0;
+  params.cb.send = &wire_ucx::close_done;
+  params.user_data = &record;
+  const posted answer = decide(ucp_.ucp_ep_close_nbx(handle, &params));
+  // Error or not, the library has let go of the endpoint, unless a callback is still to come.
+  if (answer.exit != post_exit::posted) forget(record);
+  return answer;
+}
+
+posted wire_ucx::send(wire_endpoint endpoint, std::uint16_t kind, std::span<const std::byte> bytes,
+                      wire_operation& operation) noexcept {
+  operation.posted_by = this;
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  // The receiver learns the endpoint only from a message that asks for a reply.
+  params.flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
+  params.cb.send = &wire_ucx::operation_done;
+  params.user_data = &operation;
+  return decide(ucp_.ucp_am_send_nbx(reinterpret_cast<endpoint_record*>(endpoint)->handle, kind, nullptr, 0,
+                                     bytes.data(), bytes.size(), &params));
+}
+
+// ---- keys and transfers ---------------------------------------------------------------------------------------------
+
+result<wire_key> wire_ucx::unpack_key(wire_endpoint endpoint, const packed_key& key) {
+  if (key.bytes().empty()) return fail(error_code::bad_key, "ucx.key");
+  ucp_rkey_h made = nullptr;
+  const ucs_status_t status =
+      ucp_.ucp_ep_rkey_unpack(reinterpret_cast<endpoint_record*>(endpoint)->handle, key.bytes().data(), &made);
+  if (status != UCS_OK) return failed("ucx.key", status);
+  return reinterpret_cast<wire_key>(made);
+}
+
+posted wire_ucx::get(wire_endpoint endpoint, std::byte* destination, std::size_t bytes, std::uint64_t remote_address,
+                     wire_key key, wire_region destination_region, wire_operation& operation) noexcept {
+  operation.posted_by = this;
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.cb.send = &wire_ucx::operation_done;
+  params.user_data = &operation;
+  if (destination_region != nullptr && get_uses_memh()) {
+    params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    params.memh = reinterpret_cast<ucp_mem_h>(destination_region);
+  }
+  return decide(ucp_.ucp_get_nbx(reinterpret_cast<endpoint_record*>(endpoint)->handle, destination, bytes,
+                                 remote_address, reinterpret_cast<ucp_rkey_h>(key), &params));
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+result<mapped_memory> wire_ucx::map(std::byte* address, std::size_t bytes) {
+  ucp_mem_map_params_t params{};
+  // Never UCP_MEM_MAP_NONBLOCK: it would allow paging on demand, and the pages would not be pinned.
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = address;
+  params.length = bytes;
+  ucp_mem_h handle = nullptr;
+  ucs_status_t status = ucp_.ucp_mem_map(context_, &params, &handle);
+  if (status != UCS_OK) return failed("ucx.map", status);
+
+  mapped_memory made;
+  made.region = reinterpret_cast<wire_region>(handle);
+  result<void> outcome;
+  ucp_mem_attr_t attributes{};
+  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
+  status = ucp_.ucp_mem_query(handle, &attributes);
+  if (status != UCS_OK) {
+    outcome = failed("ucx.map", status);
+  } else {
+    made.address = static_cast<std::byte*>(attributes.address);
+    made.bytes = attributes.length;
+    if (made.address > address || made.address + made.bytes < address + bytes)
+      outcome = fail_with_words(error_code::backend, "ucx.map", "the library registered less than it was asked for");
+  }
+  if (outcome) {
+    void* key = nullptr;
+    std::size_t key_bytes = 0;
+    status = ucp_.ucp_rkey_pack(context_, handle, &key, &key_bytes);
+    if (status != UCS_OK) {
+      outcome = failed("ucx.map", status);
+    } else {
+      if (!made.key.assign({static_cast<const std::byte*>(key), key_bytes}))
+        outcome = fail(error_code::limit_exceeded, "ucx.map", 0, key_bytes, packed_key::bytes_max);
+      ucp_.ucp_rkey_buffer_release(key);
+    }
+  }
+  if (outcome) return made;
+  static_cast<void>(unmap(made.region));
+  return std::unexpected(outcome.error());
+}
+
+// ---- callbacks ------------------------------------------------------------------------------------------------------
+
+void wire_ucx::operation_done(void* request, ucs_status_t status, void* user_data) {
+  auto& operation = *static_cast<wire_operation*>(user_data);
+  static_cast<wire_ucx*>(operation.posted_by)->ucp_.ucp_request_free(request);
+  operation.called_back(status);
+}
+
+void wire_ucx::close_done(void* request, ucs_status_t status, void* user_data) {
+  auto& record = *static_cast<endpoint_record*>(user_data);
+  wire_ucx& self = *record.of;
+  wire_operation& operation = *record.closing;
+  self.ucp_.ucp_request_free(request);
+  self.forget(record);
+  operation.called_back(status);
+}
+
+void wire_ucx::endpoint_error(void* arg, ucp_ep_h, ucs_status_t status) {
+  auto& record = *static_cast<endpoint_record*>(arg);
+  if (record.handle != nullptr) record.of->sink_->endpoint_failed(record.cookie, status);
+}
+
+void wire_ucx::connection_asked(ucp_conn_request_h request, void* arg) {
+  static_cast<wire_ucx*>(arg)->sink_->connection_requested(reinterpret_cast<wire_connection_request>(request));
+}
+
+void* wire_ucx::cookie_of(ucp_ep_h handle) const noexcept {
+  for (const endpoint_record* record = endpoints_; record != nullptr; record = record->next)
+    if (record->handle == handle) return record->cookie;
+  return nullptr;
+}
+
+ucs_status_t wire_ucx::message_arrived(void* arg, const void*, std::size_t header_length, void* data,
+                                       std::size_t length, const ucp_am_recv_param_t* param) {
+  auto& self = *static_cast<wire_ucx*>(arg);
+  const bool as_descriptor = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  void* const cookie = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 && param->reply_ep != nullptr
+                           ? self.cookie_of(param->reply_ep)
+                           : nullptr;
+  // A descriptor has no bytes yet, and a hello has no header.
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(data), as_descriptor ? 0 : length);
+  self.sink_->message_received(cookie, transport::hello_kind, bytes, as_descriptor || header_length != 0);
+  return as_descriptor ? UCS_ERR_REJECTED : UCS_OK;
+}
+
+bool only_known(std::string_view transports) noexcept {
+  while (!transports.empty()) {
+    const std::size_t comma = transports.find(',');
+    const std::string_view one = transports.substr(0, comma);
+    if (one != "tcp" && one != "self" && one != "posix" && one != "sysv" && one != "cma" && one != "shm" && one != "sm")
+      return false;
+    transports = comma == std::string_view::npos ? std::string_view{} : transports.substr(comma + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool destroying_is_fence(const wire_settings& values) noexcept { return only_known(values.transports); }
+
+result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event_log& log, const wire_settings& values) {
+  const auto failed = [&table](const char* step, ucs_status_t status) {
+    return fail_with_words(error_code::absent, step,
+                           table.ucs_status_string != nullptr ? table.ucs_status_string(status) : "status of UCX", 0,
+                           static_cast<std::uint64_t>(static_cast<std::int64_t>(status)));
+  };
+  ucp_config_t* config = nullptr;
+  ucs_status_t status = table.ucp_config_read(nullptr, nullptr, &config);
+  if (status != UCS_OK) return failed("ucx.config", status);
+  warn_if_overridden(log, overridden_setting::rcache, "UCX_RCACHE_ENABLE", "n");
+  status = table.ucp_config_modify(config, "RCACHE_ENABLE", "n");
+  if (status == UCS_OK && values.transports != "auto") {
+    warn_if_overridden(log, overridden_setting::transports, "UCX_TLS", values.transports.c_str());
+    status = table.ucp_config_modify(config, "TLS", values.transports.c_str());
+  }
+  ucp_context_h context = nullptr;
+  if (status == UCS_OK) {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    // Registrations run on another thread than the worker.
+    params.mt_workers_shared = 1;
+    status = table.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context);
+  }
+  table.ucp_config_release(config);
+  if (status != UCS_OK) return failed("ucx.context", status);
+
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_THREAD_MODE;
+  status = table.ucp_context_query(context, &attributes);
+  std::unique_ptr<transport::wire> made;
+  if (status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE && !platform::heap_fault("ucx.wire"))
+    made.reset(new (std::nothrow) wire_ucx(table, context));
+  if (made != nullptr) return made;
+  table.ucp_cleanup(context);
+  if (status != UCS_OK) return failed("ucx.context", status);
+  if (attributes.thread_mode == UCS_THREAD_MODE_SINGLE)
+    return fail_with_words(error_code::absent, "ucx.context", "this UCX was built without thread support");
+  return fail(error_code::out_of_memory, "ucx.context", 0, sizeof(wire_ucx));
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::ucx

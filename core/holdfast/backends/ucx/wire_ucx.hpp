@@ -1,0 +1,36 @@
+// UCX behind the transport's interface to a communication library.
+//
+// Why this exists: every call here is one or two calls of UCX and decides nothing; what is decided stands in
+// transport/, against transport/wire.hpp.
+//
+// Ownership   The wire owns context, worker, listener, endpoints, keys and memory handles of UCX.
+// Threading   As transport/wire.hpp says.
+// Failure     By value; the library's status and its words in the error.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/backends/ucx/ucp_table.hpp>
+#include <holdfast/base/error.hpp>
+#include <holdfast/telemetry/event_log.hpp>
+#include <holdfast/transport/wire.hpp>
+
+#include <memory>
+#include <string>
+
+namespace holdfast::inline HOLDFAST_ABI::ucx {
+
+struct wire_settings {
+  /// Transports, in UCX's own words; "auto" leaves it to the environment. One endpoint with error mode PEER for each
+  /// peer means tcp lanes with UCX 1.13.
+  std::string transports = "tcp";
+};
+
+/// Whether destroying a worker ends every write of its GETs: true if our own progress does the writing, which is so
+/// for tcp and shared memory, and not known for anything else.
+bool destroying_is_fence(const wire_settings& values) noexcept;
+
+/// Opens a context. Errors: absent (no thread support, no usable transport), backend.
+result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event_log& log, const wire_settings& values);
+
+}  // namespace holdfast::inline HOLDFAST_ABI::ucx
