@@ -9,6 +9,7 @@ namespace {
 
 // In order of name. Every point says what its value means; a kind without a word about it takes none.
 constexpr auto points = std::to_array<fault_point>({
+    {"driver.open", "a driver's library is not on the machine", "absent"},
     {"fabric.delay",
      "a message leaves a host late (delay: value ns later) or is lost and sent again (loss: one retransmission "
      "time-out later)",
@@ -34,10 +35,11 @@ constexpr auto points = std::to_array<fault_point>({
     {"pages.allocate", "the system has no pages (ENOMEM)", "refuse"},
     {"pages.tombstone", "the system cannot replace pages by zeros; the range is unchanged", "refuse"},
     {"suspension", "a coroutine's suspension is cancelled", "cancel"},
+    {"thread.start", "the system starts no thread (EAGAIN)", "refuse"},
     {"ucp.am.error", "a send of an active message answers an error pointer (value: status, 0 = no memory)", "error"},
     {"ucp.arm.busy",
      "arming a worker answers BUSY with nothing to do (busy), fails (error: value status, 0 = I/O error), or leaves "
-     "the descriptor readable for value ns (stuck)",
+     "the descriptor readable for the next value looks (stuck)",
      "busy|error|stuck"},
     {"ucp.cleanup", "the end of a context takes value ns (slow) or never returns (never)", "slow|never"},
     {"ucp.ep.create", "an endpoint is refused (value: status, 0 = no memory); an accepted request is used up", "error"},

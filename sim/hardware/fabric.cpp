@@ -40,9 +40,12 @@ std::string fabric::text_of(std::uint32_t address, std::uint16_t port) {
 }
 
 fabric::host_record& fabric::record(host& h) {
-  const auto [at, made] = hosts_.try_emplace(h.index());
-  if (made) h.on_crash([this, &h] { host_crashed(h); });
-  return at->second;
+  host_record& r = hosts_[h.index()];
+  if (r.watched_life != h.life()) {
+    r.watched_life = h.life();
+    h.on_crash([this, &h] { host_crashed(h); });
+  }
+  return r;
 }
 
 std::expected<std::uint16_t, int> fabric::listen(host& h, std::uint16_t port, acceptor& who) {
@@ -227,7 +230,7 @@ void fabric::heal(host& a, host& b) {
 }
 
 void fabric::host_crashed(host& h) {
-  host_record& r = record(h);
+  host_record& r = hosts_[h.index()];
   r.listening.clear();
   const auto streams = std::move(r.streams);
   r.streams.clear();

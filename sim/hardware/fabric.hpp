@@ -150,6 +150,7 @@ class fabric {
     std::vector<parcel> waiting;
   };
   struct host_record {
+    std::uint32_t watched_life = 0;  // a crash ends its hooks
     std::map<std::uint16_t, acceptor*> listening;
     std::uint16_t next_port = 5000;
     std::vector<std::weak_ptr<stream>> streams;  // with an end on this host, in order of creation

@@ -21,11 +21,25 @@ host_memory& memory_of(host& h) {
   return h.state<host_memory>(&key, [&h] { return std::make_shared<host_memory>(h); });
 }
 
-host_memory::host_memory(host& h) : host_(h) {
+host_memory::host_memory(host& h) : host_(h), history_(history_of(h)) {
   const auto slot = address_space::get().slot(h.index());
   slot_base_ = slot.data();
   slot_bytes_ = slot.size();
-  h.on_crash([this] { crash(); });
+}
+
+host_memory::~host_memory() {
+  for (const auto& [base, b] : blocks_) address_space::get().withdraw(base, b.bytes);
+}
+
+host_memory::history& host_memory::history_of(host& h) {
+  static const char key = 0;
+  using histories = std::map<std::uint16_t, history>;
+  return h.owner().attachment<histories>(&key, [] { return std::make_shared<histories>(); })[h.index()];
+}
+
+void host_memory::observe_dma(dma_observer& observer) {
+  kernel_scope scope;
+  history_.observers.push_back(&observer);
 }
 
 std::expected<std::byte*, int> host_memory::allocate(std::size_t bytes, std::size_t page_size) {
@@ -43,7 +57,7 @@ std::expected<std::byte*, int> host_memory::allocate(std::size_t bytes, std::siz
   if (at > slot_bytes_ || slot_bytes_ - at < bytes) return std::unexpected(ENOMEM);
   std::byte* const base = slot_base_ + at;
   if (!address_space::get().grant(base, bytes)) return std::unexpected(ENOMEM);
-  const std::uint32_t number = next_block_++;
+  const std::uint32_t number = history_.next_block++;
   blocks_.emplace(base, block{number, bytes, block_state::owned});
   owned_bytes_ += bytes;
   ++owned_blocks_;
@@ -203,7 +217,7 @@ std::uint64_t host_memory::tag_of(const void* p) const noexcept {
 
 std::uint64_t host_memory::add_pin(std::byte* base, std::size_t bytes, std::uint64_t context) {
   kernel_scope scope;
-  const std::uint64_t number = next_pin_++;
+  const std::uint64_t number = history_.next_pin++;
   const memory_place place = name_of(base);
   pins_.emplace(number, pin{number, place.block, base, bytes, context, pin_state::live, true});
   host_.owner().log(&host_, hardware_event::nic_registered, number, place.block, place.offset, bytes);
@@ -288,7 +302,7 @@ bool host_memory::dma_write(std::byte* to, const std::byte* from, std::size_t by
                          (is_owned ? "not registered (any more)" : "not owned by a program (any more)"));
     return false;
   }
-  for (dma_observer* const o : observers_) o->on_dma_write(host_, place, bytes, admission.request);
+  for (dma_observer* const o : history_.observers) o->on_dma_write(host_, place, bytes, admission.request);
   // Untagged bytes inside are nobody's: a late write there harms no tenant, and the hold that should have kept them
   // is somebody else's promise.
   for (std::uintptr_t at = number_of(to), end = at + bytes; at < end;) {
@@ -328,20 +342,6 @@ bool host_memory::dma_read(std::byte* to, const std::byte* from, std::size_t byt
   }
   device_copy(to, from, bytes);
   return true;
-}
-
-void host_memory::crash() {
-  kernel_scope scope;
-  for (const auto& [base, b] : blocks_) {
-    bury(base, b);
-    address_space::get().withdraw(base, b.bytes);
-  }
-  blocks_.clear();
-  pins_.clear();
-  tags_.clear();
-  owned_bytes_ = 0;
-  owned_blocks_ = 0;
-  tombstone_bytes_ = 0;
 }
 
 }  // namespace holdfast::sim

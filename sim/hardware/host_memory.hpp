@@ -7,7 +7,7 @@
 // Faults it makes: the system refuses pages or a tombstone (points pages.allocate, pages.tombstone). No others: bytes
 // do not rot and addresses do not move, because nothing above could notice or answer that.
 //
-// Ownership   One for each host and life; the host owns it. Blocks belong to the program that allocated them until
+// Ownership   One for each life of a host; the host owns it. Blocks belong to the program that allocated them until
 //             `free` or `tombstone`; registrations to the device. A crash drops everything.
 // Units       Bytes. Blocks are numbered from 1 for each host, over all its lives; addresses stand in no event.
 // Threading   One OS thread. Callable in and out of kernel scope; no scheduling point.
@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -70,6 +69,7 @@ struct dma_admission {
 class host_memory {
  public:
   explicit host_memory(host& h);
+  ~host_memory();
   host_memory(const host_memory&) = delete;
   host_memory& operator=(const host_memory&) = delete;
 
@@ -126,10 +126,8 @@ class host_memory {
   /// looks at a key. False: not allowed, W-1 was reported and `to` is zeros.
   bool dma_read(std::byte* to, const std::byte* from, std::size_t bytes, std::uint64_t registration,
                 bool must_be_registered);
-  void observe_dma(dma_observer& observer) { observers_.push_back(&observer); }
-
-  /// The host crashed: the machine's memory is gone, block numbers go on.
-  void crash();
+  /// Stays over crashes of the host.
+  void observe_dma(dma_observer& observer);
 
  private:
   enum class block_state : std::uint8_t { owned, tombstone };
@@ -162,9 +160,14 @@ class host_memory {
   std::vector<dead_block> dead_;  // the last ones, for reports
   std::map<std::uint64_t, pin> pins_;
   std::map<std::uintptr_t, tagged> tags_;
-  std::vector<dma_observer*> observers_;
-  std::uint32_t next_block_ = 1;
-  std::uint64_t next_pin_ = 1;
+  /// What outlives a crash: numbers are never given twice in a run, and observers stay.
+  struct history {
+    std::uint32_t next_block = 1;
+    std::uint64_t next_pin = 1;
+    std::vector<dma_observer*> observers;
+  };
+  static history& history_of(host& h);
+  history& history_;
   std::uint64_t owned_bytes_ = 0;
   std::size_t owned_blocks_ = 0;
   std::uint64_t tombstone_bytes_ = 0;

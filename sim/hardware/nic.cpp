@@ -19,9 +19,12 @@ std::int64_t cost(std::int64_t base_ns, std::int64_t ns_per_mib, std::size_t byt
 }  // namespace
 
 nic& nic_of(host& h) {
+  // The card stays through crashes of its host; what was registered on it went with the host's memory.
   static const char key = 0;
+  using cards = std::map<std::uint16_t, nic>;
   kernel_scope scope;
-  return h.state<nic>(&key, [&h] { return std::make_shared<nic>(h); });
+  auto& all = h.owner().attachment<cards>(&key, [] { return std::make_shared<cards>(); });
+  return all.try_emplace(h.index(), h).first->second;
 }
 
 registration_attempt nic::begin_register(const std::byte* base, std::size_t bytes) {

@@ -1,0 +1,37 @@
+// What scenarios may set about the simulated UCX of a host.
+//
+// Ownership   The host's; kept over its lives.
+// Units       Bytes; parts of a thousand; virtual nanoseconds.
+#pragma once
+
+#include <sim/kernel/host.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::sim {
+
+struct ucp_settings {
+  /// A GET arrives in pieces of at least this size, at most `pieces_max` of them.
+  std::size_t piece_bytes_min = 8 * 1024;
+  std::size_t pieces_max = 4;
+  /// How often a GET of at most `inline_bytes_max` finishes before it returns (never over real tcp, but allowed).
+  unsigned inline_permille = 60;
+  std::size_t inline_bytes_max = 256;
+  /// How often a send of an active message over a connected endpoint answers a request instead of finishing.
+  unsigned send_posted_permille = 250;
+  /// Larger active messages arrive as a rendezvous descriptor.
+  std::size_t eager_bytes_max = 32 * 1024;
+  /// How often an active message overtakes the one before it.
+  unsigned reorder_permille = 30;
+  /// How often a forced close answers a request instead of finishing.
+  unsigned close_posted_permille = 200;
+  /// Longest time from a forced close, or an error handler, to the end of an operation that was outstanding.
+  std::int64_t cancel_spread_ns = 80'000;
+  /// Messages and pieces that one progress call handles.
+  unsigned progress_batch = 4;
+};
+
+ucp_settings& ucp_settings_of(host& h);
+
+}  // namespace holdfast::sim
