@@ -1,0 +1,202 @@
+// One registered block of pages, cut into spans.
+//
+// Why this exists: registering is slow, so it is done for a large block, and small buffers are cut out of it without
+// touching the device. An arena may leave service while buffers and transfers still use it; what may happen to its
+// pages then is decided here and in the retiring list.
+//
+// Ownership   Counted activities keep it: its registration (while it is in service or on the retiring list), an unmap
+//             that was submitted, spans that outlive its service, a shutdown that reports about it. A pooled arena that
+//             was published stays in the pool's chain, so that walkers need no lock; its memory goes with the pool.
+// Units       Bytes and granules.
+// Threading   One lock (pinned suballocator) guards state, suballocator and counts. Cutting tests "in service" and
+//             counts the span in the same section in which the granules leave the suballocator; leaving service is a
+//             change of state under the same lock. So nothing is granted from an arena that left, and no other lock
+//             is needed to find out (docs/decisions/0020).
+// Failure     By value.
+#pragma once
+
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/base/capacity_ledger.hpp>
+#include <holdfast/base/extent_index.hpp>
+#include <holdfast/base/gate.hpp>
+#include <holdfast/base/intrusive_list.hpp>
+#include <holdfast/base/peer.hpp>
+#include <holdfast/base/thread_annotations.hpp>
+#include <holdfast/base/work_item.hpp>
+#include <holdfast/pinned/backend.hpp>
+#include <holdfast/pinned/block.hpp>
+#include <holdfast/pinned/span.hpp>
+#include <holdfast/platform/atomic.hpp>
+#include <holdfast/platform/mutex.hpp>
+#include <holdfast/platform/ref_count.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace holdfast::inline HOLDFAST_ABI::pinned {
+
+class pool_core;
+
+enum class arena_state : std::uint8_t { building, published, retiring };
+
+/// Why an arena left service, in the order of the event `arena_retired`.
+enum class retire_reason : std::uint8_t { reclaim, shutdown, cancelled, closed, failed };
+
+/// Why an arena's registration is not known to be gone, in the order of the event `arena_unconfirmed`.
+enum class unconfirmed_reason : std::uint8_t { unmap_unknown, unmap_timeout, unmap_refused, not_submitted };
+
+/// How far the unmap of a retired arena came.
+enum class unmap_progress : std::uint8_t { none, submitted, confirmed, refused, unknown, withheld };
+
+struct retiring_hook;
+struct dedicated_hook;
+
+class arena final : public unmap_request,
+                    public work_item,
+                    public list_hook<retiring_hook>,
+                    public list_hook<dedicated_hook> {
+ public:
+  /// An arena of `granules` that is not registered yet, with all its bookkeeping; null if host memory is out (site
+  /// "pinned.arena").
+  static arena* make(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept;
+  ~arena();
+
+  // ---- Building: one thread, before anybody else knows the arena ----
+  page_block& block() noexcept { return block_; }
+  /// The registration exists; `charge` is what it holds in the books until it is settled.
+  void registered(const mapped_range& range, grant charge) noexcept;
+
+  // ---- Cutting ----
+  enum class cut_answer : std::uint8_t { granted, no_room, needs_object, out_of_service };
+  struct cut_result {
+    cut_answer answer;
+    span* granted;
+  };
+  /// Cuts `granules` for `length` bytes; the span has one owner. Uses an unused object of its own, else `carried`, which
+  /// is null afterwards. No other arena's lock is held.
+  cut_result cut(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept;
+  /// Whether a request of `granules` would be granted now: only for an arena that nobody else knows yet.
+  bool has_room(std::uint32_t granules) noexcept;
+  /// The last owner of `released` let go.
+  void give_back(span& released) noexcept;
+
+  // ---- Transfers ----
+  /// False: out of service; nothing was counted.
+  bool begin_transfer(span& held) noexcept;
+  void end_transfer(span& held) noexcept;
+  /// The transfer ended with an unknown fate: keeps the share of `held` until the registration is gone. `counted`: by
+  /// `quarantine`.
+  void end_transfer_unknown(span& held, bool counted) noexcept;
+  /// The transfer's fate is unknown for now (its waiter is told), but it may still end.
+  void quarantine(span& held) noexcept;
+  /// It ended after all.
+  void discharge(span& held) noexcept;
+
+  std::optional<remote_reference> reference(const span& named) noexcept;
+
+  // ---- In service, and out of it: the pool's arena vector lock is held ----
+  /// In service. `adopted`: nobody waited for it.
+  void publish(bool adopted) noexcept;
+  /// Out of service: nothing is granted from it any more. Spans that are left keep the arena from here on.
+  void retire(retire_reason reason) noexcept;
+
+  // ---- Giving the registration back: no lock is held ----
+  /// Submits the unmap as soon as no transfer is in flight (then by the last one that ends), unless it is withheld.
+  void unmap_when_idle() noexcept;
+  /// A sweep waits at `answers` until the unmap was answered; nothing is entered if it was already.
+  void join_sweep(gate& answers) noexcept;
+  /// The sweep's time is over: what was not submitted will not be (a device may still write). Answers how the unmap
+  /// stands.
+  unmap_progress leave_sweep() noexcept;
+  /// Reports where the arena is, once for each shutdown.
+  void report_unconfirmed(unconfirmed_reason reason) noexcept;
+
+  /// True for exactly one caller, who then calls `settle`.
+  bool claim_settle() noexcept;
+  bool settled() const noexcept { return settled_.load(std::memory_order_acquire); }
+  /// The registration is gone: makes the pages freeable, then gives the charge back, then leaves the retiring list.
+  /// `forced`: by a witness; `fences_gets`: whether it also ended every write of ours. Answers how many spans are left
+  /// whose fate is unknown: then the pages leak. May destroy the arena.
+  std::uint32_t settle(bool forced, bool fences_gets) noexcept;
+
+  // ---- Activities that keep the arena ----
+  void add_share() noexcept;
+  /// May destroy the arena, and the pool with it.
+  void drop_share() noexcept;
+
+  std::uint64_t generation() const noexcept { return region; }
+  std::uint32_t granules() const noexcept { return granules_; }
+  std::uint64_t charge_bytes() const noexcept { return charge_bytes_; }
+  bool dedicated() const noexcept { return dedicated_; }
+  bool in_service() noexcept;
+
+  struct numbers {
+    arena_state state;
+    std::uint32_t live;
+    std::uint32_t in_flight;
+    std::uint32_t quarantined;
+    std::uint64_t quarantined_granules;
+    std::uint32_t largest_free;
+    std::uint64_t free_granules;
+    unmap_progress unmap;
+    std::uint32_t unmap_attempts;
+    bool empty;
+  };
+  numbers observe() noexcept;
+
+  // The chain of pooled arenas, in order of creation; set once, under the vector lock.
+  platform::atomic<arena*> next_pooled{nullptr};
+  bool in_chain = false;
+  // The chain of one shutdown's sweep, and the chain of who takes arenas off the retiring list.
+  arena* next_swept = nullptr;
+  arena* next_claimed = nullptr;
+
+ private:
+  arena(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept;
+  // unmap_request
+  void unmapped(unmap_verdict verdict) noexcept override;
+  // work_item: submits the unmap away from the thread on which the last transfer ended
+  void run() noexcept override;
+  void drop() noexcept override;
+
+  void keep_object(extent_node* unused) noexcept HOLDFAST_REQUIRES(mutex_);
+  void free_objects() noexcept;
+  void submit_unmap() noexcept;
+  void count_quarantined(span& held) noexcept HOLDFAST_REQUIRES(mutex_);
+  bool idle_for_unmap() const noexcept HOLDFAST_REQUIRES(mutex_);
+  void after_transfer(bool submit) noexcept;
+
+  pool_core& pool_;
+  const std::uint32_t granules_;
+  const bool dedicated_;
+  packed_key key_;
+  std::uint64_t charge_bytes_ = 0;
+  platform::ref_count shares_{1};  // the first is the registration's
+  platform::atomic<bool> settled_{false};
+
+  platform::mutex mutex_;
+  arena_state state_ HOLDFAST_GUARDED_BY(mutex_) = arena_state::building;
+  extent_index index_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint32_t live_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint32_t in_flight_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint32_t quarantined_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint64_t quarantined_granules_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint64_t spans_issued_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  unmap_progress unmap_ HOLDFAST_GUARDED_BY(mutex_) = unmap_progress::none;
+  std::uint32_t unmap_attempts_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  bool unmap_wanted_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool unmap_posted_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool registration_gone_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  gate::ticket sweep_ticket_ HOLDFAST_GUARDED_BY(mutex_);
+  span* unused_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
+  span* lost_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // spans whose share the quarantine has
+  intrusive_list<span, span_hook> objects_ HOLDFAST_GUARDED_BY(mutex_);
+
+  grant charge_;
+  // Destroyed first (C++ destroys bottom-up): the pages go, or leak, while everything that names them is still there.
+  page_block block_;
+};
+
+}  // namespace holdfast::inline HOLDFAST_ABI::pinned

@@ -1,0 +1,136 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/pinned/core.hpp>
+
+#include <holdfast/base/lock.hpp>
+#include <holdfast/base/lock_ranks.hpp>
+#include <holdfast/platform/heap_fault.hpp>
+
+#include <new>
+
+namespace holdfast::inline HOLDFAST_ABI::pinned {
+
+namespace {
+
+/// Gates of one pool in events: the pool's number and which of them.
+constexpr std::uint64_t gate_id(std::uint64_t pool, std::uint64_t which) noexcept { return pool * 16 + which; }
+
+}  // namespace
+
+intrusive_ptr<pool_core> pool_core::make(std::uint64_t id, platform::pages& pages, const task_environment& environment,
+                                         capacity_ledger& ledger, backend& device, const settings& options) noexcept {
+  if (platform::heap_fault("pinned.core")) return {};
+  return adopt_new(new (std::nothrow) pool_core(id, pages, environment, ledger, device, options));
+}
+
+pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_environment& environment,
+                     capacity_ledger& ledger, backend& device, const settings& options) noexcept
+    : id(id),
+      pages(pages),
+      environment(environment),
+      log(environment.log()),
+      ledger(ledger),
+      device(device),
+      options(options),
+      page_bytes(pages.page_size()),
+      declared(device.declared()),
+      incarnation(device.incarnation()),
+      operations(gate_id(id, 1), log),
+      transfers(gate_id(id, 2), log),
+      vector(lock_ranks::pinned_arena_vector),
+      growing(*this),
+      ending(*this, gate_id(id, 3), gate_id(id, 4)) {}
+
+pool_core::~pool_core() {
+  arena* next = nullptr;
+  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr; one = next) {
+    next = one->next_pooled.load(std::memory_order_acquire);
+    delete one;
+  }
+}
+
+span* pool_core::cut_existing(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
+  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr;
+       one = one->next_pooled.load(std::memory_order_acquire)) {
+    if (one->granules() < granules) continue;
+    if (span* const granted = one->cut(granules, length, carried).granted) return granted;
+  }
+  return nullptr;
+}
+
+result<span*> pool_core::try_existing(std::uint32_t granules, std::uint64_t length, const char* operation) noexcept {
+  span* carried = nullptr;
+  span* granted = nullptr;
+  bool no_memory = false;
+  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr && granted == nullptr && !no_memory;) {
+    if (one->granules() >= granules) {
+      const arena::cut_result cut = one->cut(granules, length, carried);
+      granted = cut.granted;
+      if (cut.answer == arena::cut_answer::needs_object) {
+        carried = span::make();
+        no_memory = carried == nullptr;
+        continue;  // the same arena again, with an object to carry its granules
+      }
+    }
+    one = one->next_pooled.load(std::memory_order_acquire);
+  }
+  if (carried != nullptr) span::unmake(carried);
+  if (granted != nullptr) return granted;
+  if (no_memory) return fail(error_code::out_of_memory, operation, 0, sizeof(span));
+  return fail(error_code::busy, operation, 0, length);
+}
+
+void pool_core::publish(arena& built, bool adopted) noexcept {
+  built.publish(adopted);
+  if (built.dedicated()) {
+    dedicated.push_back(built);
+    return;
+  }
+  built.in_chain = true;
+  (last_pooled == nullptr ? first_pooled : last_pooled->next_pooled).store(&built, std::memory_order_release);
+  last_pooled = &built;
+  ++pooled_count;
+}
+
+void pool_core::retire(arena& leaving, retire_reason reason) noexcept {
+  leaving.retire(reason);
+  retiring.add(leaving);
+}
+
+void pool_core::dispose(arena& retired) noexcept {
+  bool forced = false;
+  bool fences_gets = false;
+  {
+    scoped_lock lock(vector);
+    forced = witnessed;
+    fences_gets = witness_fences_gets;
+  }
+  if (!forced)
+    retired.unmap_when_idle();
+  else if (retired.claim_settle())
+    retired.settle(true, fences_gets);
+}
+
+void pool_core::retire_all(retire_reason reason) noexcept {
+  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr;
+       one = one->next_pooled.load(std::memory_order_acquire))
+    if (one->in_service()) retire(*one, reason);
+  while (arena* const one = dedicated.pop_front()) retire(*one, reason);
+}
+
+void pool_core::abandon() noexcept {
+  arena* left = nullptr;
+  {
+    scoped_lock lock(vector);
+    closed = true;
+    retire_all(retire_reason::shutdown);
+    left = retiring.forget_all();
+  }
+  while (left != nullptr) {
+    arena& one = *left;
+    left = one.next_claimed;
+    one.drop_share();
+  }
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::pinned

@@ -1,0 +1,179 @@
+#include <holdfast/platform/abi.hpp>
+
+#include <holdfast/pinned/snapshot.hpp>
+
+#include <holdfast/base/lock.hpp>
+#include <holdfast/pinned/core.hpp>
+
+#include <cstdio>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::pinned {
+
+namespace {
+
+arena_snapshot describe(arena& one) {
+  const arena::numbers n = one.observe();
+  return {one.generation(),
+          n.state,
+          std::uint64_t{one.granules()} * granule_bytes,
+          one.charge_bytes(),
+          one.dedicated(),
+          n.live,
+          n.in_flight,
+          n.quarantined_granules * granule_bytes,
+          n.free_granules * granule_bytes,
+          std::uint64_t{n.largest_free} * granule_bytes,
+          n.unmap,
+          n.unmap_attempts};
+}
+
+std::string_view name_of(arena_state state) noexcept {
+  constexpr std::string_view names[] = {"building", "published", "retiring"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+std::string_view name_of(unmap_progress progress) noexcept {
+  constexpr std::string_view names[] = {"none", "submitted", "confirmed", "refused", "unknown", "withheld"};
+  return names[static_cast<std::size_t>(progress)];
+}
+
+class json_text {
+ public:
+  json_text& open(std::string_view name, char bracket) {
+    key(name);
+    text_ += bracket;
+    first_ = true;
+    return *this;
+  }
+  json_text& close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+    return *this;
+  }
+  json_text& number(std::string_view name, std::uint64_t value) {
+    key(name);
+    text_ += std::to_string(value);
+    return *this;
+  }
+  json_text& flag(std::string_view name, bool value) {
+    key(name);
+    text_ += value ? "true" : "false";
+    return *this;
+  }
+  json_text& word(std::string_view name, std::string_view value) {
+    key(name);
+    text_.append("\"").append(value).append("\"");
+    return *this;
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void key(std::string_view name) {
+    if (!first_) text_ += ", ";
+    first_ = false;
+    if (!name.empty()) text_.append("\"").append(name).append("\": ");
+  }
+  std::string text_;
+  bool first_ = true;
+};
+
+void write_arenas(json_text& json, std::string_view name, const std::vector<arena_snapshot>& arenas) {
+  json.open(name, '[');
+  for (const arena_snapshot& one : arenas)
+    json.open("", '{')
+        .number("generation", one.generation)
+        .word("state", name_of(one.state))
+        .number("size", one.size_bytes)
+        .number("charge", one.charge_bytes)
+        .flag("dedicated", one.dedicated)
+        .number("live", one.live)
+        .number("holds", one.holds)
+        .number("quarantined_bytes", one.quarantined_bytes)
+        .number("free", one.free_bytes)
+        .number("largest_free", one.largest_free_bytes)
+        .word("unmap", name_of(one.unmap))
+        .number("attempts", one.unmap_attempts)
+        .close('}');
+  json.close(']');
+}
+
+}  // namespace
+
+std::string memory_snapshot::to_json() const {
+  json_text json;
+  char incarnation_text[17];
+  std::snprintf(incarnation_text, sizeof incarnation_text, "%016llx", static_cast<unsigned long long>(incarnation));
+  json.open("", '{');
+  json.open("budget", '{')
+      .number("registered", budget.registered_bytes)
+      .number("ceiling", budget.ceiling_bytes)
+      .number("reserved_open", budget.reserved_open_bytes)
+      .flag("corrupt", budget.corrupt)
+      .close('}');
+  json.open("gate", '{')
+      .word("state", gate.state)
+      .number("tickets", gate.tickets)
+      .number("transfers", gate.transfers)
+      .close('}');
+  json.open("pool", '{')
+      .number("arena_count", pool.arena_count)
+      .number("live_spans", pool.live_spans)
+      .number("in_flight", pool.in_flight)
+      .number("maps_outstanding", pool.maps_outstanding)
+      .number("waiting", pool.waiting)
+      .close('}');
+  json.open("backend", '{')
+      .word("kind", backend.kind)
+      .word("incarnation", incarnation_text)
+      .word("get", backend.get_works ? "works" : "absent")
+      .flag("get_uses_memh", backend.get_uses_memh)
+      .word("unmap_verdict", backend.unmap_verdict_reported ? "reported" : "assumed")
+      .flag("destroy_is_fence", backend.destroy_is_fence)
+      .close('}');
+  write_arenas(json, "arenas", arenas);
+  write_arenas(json, "retiring", retiring);
+  json.close('}');
+  return json.take();
+}
+
+memory_snapshot take_snapshot(pool_core& pool) {
+  memory_snapshot snapshot;
+  const capacity_snapshot books = pool.ledger.snapshot();
+  snapshot.budget = {books.charged_bytes, books.ceiling_bytes, books.reserved_bytes, books.corrupt};
+  snapshot.gate = {pool.ending.state_name(), pool.operations.in_flight(), pool.transfers.in_flight()};
+  snapshot.backend = pool.declared;
+  snapshot.incarnation = pool.incarnation;
+  std::size_t expected = 0;
+  {
+    scoped_lock vector(pool.vector);
+    expected = pool.pooled_count + pool.dedicated.size();
+  }
+  // Room is made before the lock is taken; arenas that come meanwhile are left to the next snapshot.
+  snapshot.arenas.reserve(expected);
+  {
+    scoped_lock vector(pool.vector);
+    for (arena* one = pool.first_pooled.load(std::memory_order_acquire);
+         one != nullptr && snapshot.arenas.size() < expected; one = one->next_pooled.load(std::memory_order_acquire))
+      if (one->in_service()) snapshot.arenas.push_back(describe(*one));
+    for (arena& one : pool.dedicated)
+      if (snapshot.arenas.size() < expected) snapshot.arenas.push_back(describe(one));
+  }
+  std::vector<arena*> retired(pool.retiring.size());
+  retired.resize(pool.retiring.share_some(retired));
+  snapshot.retiring.reserve(retired.size());
+  for (arena* const one : retired) {
+    snapshot.retiring.push_back(describe(*one));
+    one->drop_share();
+  }
+  snapshot.pool.maps_outstanding = pool.growing.outstanding();
+  snapshot.pool.waiting = pool.growing.waiting();
+  for (const arena_snapshot& one : snapshot.arenas) {
+    ++snapshot.pool.arena_count;
+    snapshot.pool.live_spans += one.live;
+    snapshot.pool.in_flight += one.holds;
+  }
+  return snapshot;
+}
+
+}  // namespace holdfast::inline HOLDFAST_ABI::pinned
