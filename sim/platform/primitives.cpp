@@ -52,7 +52,7 @@ bool ref_count::increment_unless_zero() noexcept {
   return true;
 }
 
-void* detail::fiber_slot_get(const void* slot) noexcept {
+void* detail::fiber_slot_get(std::uint32_t slot) noexcept {
   const world* const w = kernel_access::the_world();
   if (w == nullptr || w->running() == nullptr) return nullptr;
   for (const auto& [key, value] : w->running()->slots)
@@ -60,10 +60,11 @@ void* detail::fiber_slot_get(const void* slot) noexcept {
   return nullptr;
 }
 
-bool detail::fiber_slot_set(const void* slot, void* value) noexcept {
-  const world* const w = kernel_access::the_world();
+bool detail::fiber_slot_set(std::uint32_t& slot, void* value) noexcept {
+  world* const w = kernel_access::the_world();
   if (w == nullptr || w->running() == nullptr) return false;
   kernel_scope kernel;
+  if (slot == 0) slot = w->new_object("thread slot");
   for (auto& [key, stored] : w->running()->slots)
     if (key == slot) {
       stored = value;
@@ -77,9 +78,7 @@ bool heap_fault(const char* site) noexcept {
   world* const w = sim::scheduling_world();
   if (w == nullptr) return false;
   kernel_scope kernel;
-  const sim::fault* const planned = sim::fault_plan::of(*w).strike(*w->running()->owner, "heap");
-  (void)site;
-  return planned != nullptr;
+  return sim::fault_plan::of(*w).strike(*w->running()->owner, "heap", site) != nullptr;
 }
 
 std::uint64_t identity_seed::draw() noexcept {

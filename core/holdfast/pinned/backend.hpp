@@ -91,6 +91,9 @@ class get_request {
   std::uint64_t destination_region = 0;
   std::uint64_t operation = 0;  // identity in events; issued by the backend before submission
 
+  /// `operation` is set, and nothing was submitted yet: the moment for events that name it. Once, on the thread that
+  /// submits.
+  virtual void accepted() noexcept = 0;
   /// Asked once, before submission: true means that nobody waits any more, and the backend may end the request as
   /// `never_started` instead.
   virtual bool abandoned() const noexcept { return false; }

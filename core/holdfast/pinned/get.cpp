@@ -46,9 +46,10 @@ result<void> get_operation::arm(const peer_id& from, const remote_reference& ran
   destination = destination_.span_->data();
   bytes = range.length;
   destination_region = destination_.generation();
-  emit::buffer_lent(pool_->log, destination_.span_->id(), operation);
   return {};
 }
+
+void get_operation::accepted() noexcept { emit::buffer_lent(pool_->log, destination_.span_->id(), operation); }
 
 std::uint64_t get_operation::span_id() const noexcept { return destination_.span_->id(); }
 
@@ -82,14 +83,18 @@ void get_operation::tell(get_outcome outcome, const error& why) noexcept {
   cell_->operation = operation;
   if (outcome == get_outcome::indeterminate) {
     result<get_answer> unknown = fail(error_code::indeterminate, get, peer.worker_id);
-    static_cast<void>(cell_->ended.complete(std::move(unknown)));
+    if (cell_->ended.complete(std::move(unknown)))
+      emit::waiter_told(pool_->log, operation, false, static_cast<std::uint64_t>(error_code::indeterminate), bytes);
     return;
   }
   result<void> status;
   if (outcome != get_outcome::ok) status = std::unexpected(why);
   result<get_answer> answer(std::in_place, status, std::move(destination_));
-  // Nobody waits any more: the buffer goes with the operation.
-  if (!cell_->ended.complete(std::move(answer))) destination_ = std::move(answer->destination);
+  if (cell_->ended.complete(std::move(answer)))
+    emit::waiter_told(pool_->log, operation, outcome == get_outcome::ok,
+                      outcome == get_outcome::ok ? std::uint64_t{0} : static_cast<std::uint64_t>(why.code), bytes);
+  else
+    destination_ = std::move(answer->destination);  // nobody waits any more: the buffer goes with the operation
 }
 
 void get_operation::run() noexcept { delete this; }

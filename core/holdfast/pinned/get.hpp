@@ -68,6 +68,7 @@ class get_operation final : public get_request, public work_item {
   explicit get_operation(pool_core& pool) noexcept;
   void tell(get_outcome outcome, const error& why) noexcept;
   // get_request
+  void accepted() noexcept override;
   void orphaned() noexcept override;
   void ended(get_outcome outcome, const error& why) noexcept override;
   // work_item: destroys the operation, and with it perhaps the buffer, on the executor

@@ -61,7 +61,10 @@ class transfer_of_request final : public transport::transfer {
     destination_region = request.destination_region;
   }
 
-  void accepted() noexcept override { request_.operation = id(); }
+  void accepted() noexcept override {
+    request_.operation = id();
+    request_.accepted();
+  }
   bool wanted() const noexcept override { return !request_.abandoned(); }
 
   void ended(transport::transfer_outcome outcome, const error& why) noexcept override {

@@ -26,7 +26,7 @@ class driver_library {
   const char* file_;
 };
 
-/// Simulated hosts have an empty environment.
+/// The environment of a simulated host is empty at first: only what `open` set is in it.
 std::string environment_value(const char* name);
 
 }  // namespace holdfast::inline HOLDFAST_ABI::platform

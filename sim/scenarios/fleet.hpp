@@ -1,0 +1,63 @@
+// Hosts that run the whole core, and the ops by which a workload drives them.
+//
+// Why this exists: scenarios differ in what is done and when, not in how a host is put together. A fleet gives each
+// host of the plan the core as a program would have it (transport over the UCX double, pinned memory on top), runs the
+// plan's ops on fibers, and ends every host by a shutdown whose report is held against the books.
+//
+// Ops, each with numbers and words by name (`slot` names a buffer of its host, 0 to 63):
+//   alloc slot bytes [own]      async_alloc, waited for             try_alloc slot bytes
+//   free slot                   drops the buffer                     fill slot seed     writes a pattern
+//   check slot                  the pattern must be as it was filled (W-3)
+//   publish slot name           the buffer's reference goes on the board, with the pattern that it holds
+//   connect host                waits until that host listens        close host [deadline_ns]
+//   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9)
+//   get_start slot name         the same without waiting             await slot        waits for it
+//   cancel slot                 gives up the notification of what was started in the slot
+//   alloc_start slot bytes      async_alloc without waiting (await, cancel as above)
+//   sleep ns                    crash host    pause host    resume host
+//   shutdown [deadline_ns]      shuts this host's core down now, while others go on
+// An op that the core refuses ends with ok=0 and the error's code; that is an outcome, not a violation.
+//
+// Ownership   The fleet lives in kernel memory for the run. A host's core lives on the stack of its fiber "main" and in
+//             its heap, and goes with it.
+// Threading   One OS thread.
+// Failure     A start-up that the fault plan spoils ends that host early and in order.
+#pragma once
+
+#include <sim/scenarios/scenario.hpp>
+#include <sim/scenarios/workload.hpp>
+
+#include <holdfast/pinned/settings.hpp>
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::sim {
+
+struct fleet_settings {
+  std::vector<std::string> hosts;
+  holdfast::pinned::settings pool{.initial_arena_bytes = 16 * 4096,
+                                  .max_arena_bytes = 64 * 4096,
+                                  .dedicated_arena_min = 16 * 4096,
+                                  .registered_bytes_budget = 256 * 4096};
+  /// Whether hosts have a transport that fetches; without, the start-up probe is skipped and GET is absent.
+  bool gets = true;
+  unsigned executor_threads = 1;
+  std::int64_t progress_spin_ns = 20'000;
+  /// Time that the shutdown at the end of a host gets.
+  std::int64_t shutdown_ns = 2'000'000'000;
+  /// Time that the transport's teardown gets after it.
+  std::int64_t teardown_ns = 3'000'000'000;
+};
+
+/// Builds the hosts and starts them. Keep the answer until the run is over. An error sentence if an op makes no sense.
+std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fleet_settings& how, const plan& what);
+
+/// Shorthands for generators.
+op make_op(std::string who, std::string what, std::map<std::string, std::int64_t> numbers = {},
+           std::map<std::string, std::string> words = {});
+
+}  // namespace holdfast::sim

@@ -1,0 +1,132 @@
+// Inside of a fleet: the core of one host, and what its ops do. See fleet.hpp.
+#pragma once
+
+#include <sim/scenarios/fleet.hpp>
+
+#include <sim/kernel/world.hpp>
+
+#include <holdfast/backends/ucx/load.hpp>
+#include <holdfast/backends/ucx/wire_ucx.hpp>
+#include <holdfast/base/block.hpp>
+#include <holdfast/base/capacity_ledger.hpp>
+#include <holdfast/base/frame_pool.hpp>
+#include <holdfast/base/task.hpp>
+#include <holdfast/pinned/pool.hpp>
+#include <holdfast/platform/host.hpp>
+#include <holdfast/runtime/ucx_backend.hpp>
+#include <holdfast/telemetry/event_log.hpp>
+#include <holdfast/transport/transport.hpp>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace holdfast::sim {
+
+/// What a host offers to others, in kernel memory: it survives the host.
+struct published {
+  holdfast::remote_reference where;
+  holdfast::peer_id owner;
+  std::uint64_t pattern = 0;
+  latch there;
+};
+
+struct listening_host {
+  std::string address;
+  holdfast::peer_id self;
+  bool failed = false;
+  latch there;
+};
+
+class fleet_node;
+
+class fleet final : public interpreter {
+ public:
+  fleet(world& w, const fleet_settings& how) : the_world(w), settings(how) {}
+  std::optional<std::string> inspect(const op& step) const override;
+  step_result execute(host& h, const op& step, std::uint64_t number) override;
+  /// The lanes of that host ended, or it crashed. When the last one left, the calm begins.
+  void host_left(const std::string& name);
+
+  world& the_world;
+  const fleet_settings settings;
+  plan owned_plan;
+  std::optional<workload> work;
+  std::map<std::string, fleet_node*> nodes;  // on the stacks of their fibers
+  std::map<std::string, listening_host> listening;
+  std::map<std::string, published> board;
+  std::map<std::string, latch> lanes_done;
+  std::set<std::string> working;
+  latch everyone_done;
+};
+
+/// What was started in a slot and not waited for. Shared with the handler, in the host's heap.
+struct flight {
+  boost::asio::cancellation_signal signal;
+  latch ended;
+  std::optional<holdfast::result<holdfast::pinned::get_answer>> fetched;
+  std::optional<holdfast::result<holdfast::pinned::buffer>> allocated;
+};
+
+class fleet_node {
+ public:
+  static constexpr std::int64_t slots_max = 64;
+  fleet_node(fleet& of, host& machine);
+
+  /// Loads the double, opens transport and pool. False: the fault plan spoiled it; nothing is left.
+  bool open();
+  /// Pool, then transport, then what the witness settles. Idempotent: later calls do nothing.
+  void shut_down(std::int64_t deadline_ns);
+
+  struct slot {
+    holdfast::pinned::buffer held;
+    std::optional<std::uint64_t> pattern;
+    std::shared_ptr<flight> started;
+    std::string source;  // board name of a GET that was started
+  };
+
+  fleet& of;
+  host& machine;
+  // Destroyed bottom-up: users before what they use.
+  holdfast::platform::host platform;
+  holdfast::event_log log;
+  holdfast::frame_pool frames;
+  holdfast::task_environment environment;
+  holdfast::capacity_ledger ledger;
+  std::unique_ptr<holdfast::transport::transport> transport;
+  std::optional<holdfast::ucx_backend> backend;
+  std::optional<holdfast::pinned::memory> pool;
+  slot slots[slots_max];
+  bool shut = false;
+  bool witnessed = false;  // the teardown proved that worker and context are gone
+};
+
+/// The body of a host's fiber "main".
+void run_node(fleet& f, host& h);
+
+struct fleet_ops {
+  static step_result alloc(fleet&, fleet_node&, const op&);
+  static step_result alloc_start(fleet&, fleet_node&, const op&);
+  static step_result await(fleet&, fleet_node&, const op&);
+  static step_result cancel(fleet&, fleet_node&, const op&);
+  static step_result check(fleet&, fleet_node&, const op&);
+  static step_result close(fleet&, fleet_node&, const op&);
+  static step_result connect(fleet&, fleet_node&, const op&);
+  static step_result crash(fleet&, fleet_node&, const op&);
+  static step_result fill(fleet&, fleet_node&, const op&);
+  static step_result free(fleet&, fleet_node&, const op&);
+  static step_result get(fleet&, fleet_node&, const op&);
+  static step_result get_start(fleet&, fleet_node&, const op&);
+  static step_result pause(fleet&, fleet_node&, const op&);
+  static step_result publish(fleet&, fleet_node&, const op&);
+  static step_result resume(fleet&, fleet_node&, const op&);
+  static step_result shutdown(fleet&, fleet_node&, const op&);
+  static step_result sleep(fleet&, fleet_node&, const op&);
+  static step_result try_alloc(fleet&, fleet_node&, const op&);
+};
+
+}  // namespace holdfast::sim
