@@ -154,7 +154,9 @@ void connection_set::message_received(void* cookie, std::uint16_t kind, std::spa
     c.hello_arrived = true;
     c.hello_oversized = bytes.size() > hello_bytes;
     c.hello_size = bytes.size();
-    std::memcpy(c.hello_in.data(), bytes.data(), std::min(bytes.size(), hello_bytes));
+    const std::size_t copied = std::min(bytes.size(), hello_bytes);
+    std::memcpy(c.hello_in.data(), bytes.data(), copied);
+    emit::message_copied(log_, c.number, copied, hello_bytes);
   }
   mark_dirty(c);
 }
@@ -344,7 +346,7 @@ void connection_set::greet(connection& c, platform::time_point now) noexcept {
   }
   const hello& message = *read;
   if (message.sender.incarnation == self_.incarnation) {
-    if (!loopback_allowed_ || message.sender != self_)
+    if (!loopback_allowed_.load(std::memory_order_acquire) || message.sender != self_)
       return refuse_hello(c, hello_refusal::self, fail(error_code::protocol, "transport.hello", c.number).error());
     c.loopback = true;
     // The accepted half of the probe's pair only serves: two ready connections of one name must not be.

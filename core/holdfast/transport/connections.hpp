@@ -34,7 +34,7 @@ class connection_set final : public wire_sink {
   connection_directory& directory() noexcept { return directory_; }
   const connection_directory& directory() const noexcept { return directory_; }
   /// Whether a hello with our own incarnation is taken for the other half of the start-up probe.
-  void allow_loopback(bool allowed) noexcept { loopback_allowed_ = allowed; }
+  void allow_loopback(bool allowed) noexcept { loopback_allowed_.store(allowed, std::memory_order_release); }
 
   // Steps of the loop. `now` is read once an iteration.
   /// Acts on what callbacks recorded, and on deadlines. True if anything was done.
@@ -122,7 +122,6 @@ class connection_set final : public wire_sink {
   operation_table& table_;
   connection_directory directory_;
   incarnation_history history_;
-  bool loopback_allowed_ = false;
   bool closing_ = false;
   bool worker_is_gone_ = false;
 
@@ -139,6 +138,7 @@ class connection_set final : public wire_sink {
   std::vector<wire_connection_request> over_bound_;
   platform::time_point nearest_ = platform::never;
 
+  platform::atomic<bool> loopback_allowed_{false};
   platform::atomic<std::uint64_t> keys_{0};
   platform::atomic<std::uint64_t> parked_{0};
   platform::atomic<std::uint64_t> forced_{0};

@@ -183,11 +183,7 @@ result<void> get_all(engine& of, const peer_id& self, platform::time_point deadl
   return outcome;
 }
 
-}  // namespace
-
-result<void> probe_gets(engine& of, platform::time_point deadline) noexcept {
-  if (of.options.probe_bytes_max < sizes[0]) return absent("probe_bytes_max is below the smallest GET of the probe");
-  of.connections.allow_loopback(true);
+result<void> probe_over_loopback(engine& of, platform::time_point deadline) noexcept {
   kept_unless_answered<probe_connect> connect;
   if (!connect) return fail(error_code::out_of_memory, "transport.probe");
   try {
@@ -214,6 +210,16 @@ result<void> probe_gets(engine& of, platform::time_point deadline) noexcept {
     close.submitted();
     if (of.loop.submit(*close)) static_cast<void>(close.wait(deadline + of.options.close_timeout));
   }
+  return outcome;
+}
+
+}  // namespace
+
+result<void> probe_gets(engine& of, platform::time_point deadline) noexcept {
+  if (of.options.probe_bytes_max < sizes[0]) return absent("probe_bytes_max is below the smallest GET of the probe");
+  of.connections.allow_loopback(true);
+  auto outcome = probe_over_loopback(of, deadline);
+  of.connections.allow_loopback(false);
   return outcome;
 }
 

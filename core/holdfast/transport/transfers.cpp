@@ -52,6 +52,7 @@ void connection_set::submit(transfer& what) noexcept {
   what.cached_key_ = *key;
   ++c->outstanding;
   ++(*key)->uses;
+  emit::key_used(log_, (*key)->id, what.id());
   table_.begin_post(what, c->number);
   const posted answer = wire_.get(c->endpoint, what.destination, what.bytes, what.remote_address, (*key)->handle,
                                   what.region_handle_, what);

@@ -39,6 +39,7 @@ struct endpoint_record {
   ucp_ep_h handle = nullptr;  // null once its close was called
   void* cookie = nullptr;
   wire_operation* closing = nullptr;
+  void* close_request = nullptr;
   endpoint_record* previous = nullptr;
   endpoint_record* next = nullptr;
 };
@@ -163,6 +164,10 @@ result<void> wire_ucx::open_worker(wire_sink& sink) {
 }
 
 void wire_ucx::destroy_worker() noexcept {
+  // UCX 1.13 aborts if a worker is destroyed while a close that did not end still has an owner for its request. Giving
+  // the request back also takes its callback away: the operation is left to the sweep.
+  for (endpoint_record* record = endpoints_; record != nullptr; record = record->next)
+    if (record->close_request != nullptr) ucp_.ucp_request_free(std::exchange(record->close_request, nullptr));
   ucp_.ucp_worker_destroy(std::exchange(worker_, nullptr));
   while (endpoints_ != nullptr) delete std::exchange(endpoints_, endpoints_->next);
 }
@@ -257,9 +262,13 @@ posted wire_ucx::close(wire_endpoint endpoint, bool force, wire_operation& opera
   params.flags = force ? static_cast<std::uint32_t>(UCP_EP_CLOSE_FLAG_FORCE) : 0;
   params.cb.send = &wire_ucx::close_done;
   params.user_data = &record;
-  const posted answer = decide(ucp_.ucp_ep_close_nbx(handle, &params));
+  const ucs_status_ptr_t request = ucp_.ucp_ep_close_nbx(handle, &params);
+  const posted answer = decide(request);
   // Error or not, the library has let go of the endpoint, unless a callback is still to come.
-  if (answer.exit != post_exit::posted) forget(record);
+  if (answer.exit == post_exit::posted)
+    record.close_request = request;
+  else
+    forget(record);
   return answer;
 }
 
