@@ -27,13 +27,12 @@ grant grant::split(std::uint64_t bytes) noexcept {
 
 bool reservation::raise_to(std::uint64_t bytes) noexcept {
   if (ledger_ == nullptr) return false;
-  bool within = ledger_->raise(bytes_, bytes);
-  if (ledger_->parent_ != nullptr) {
-    const bool parent_within = ledger_->parent_->raise(bytes_, bytes);
-    within = within && parent_within;
-  }
-  bytes_ = std::max(bytes_, bytes);
-  return within;
+  using raised = capacity_ledger::raised;
+  const raised here = ledger_->raise(bytes_, bytes);
+  if (here == raised::unchanged) return false;
+  const raised above = ledger_->parent_ != nullptr ? ledger_->parent_->raise(bytes_, bytes) : raised::within;
+  bytes_ = bytes;
+  return here == raised::within && above == raised::within;
 }
 
 grant reservation::commit() noexcept {
@@ -98,23 +97,23 @@ result<std::uint64_t> capacity_ledger::open(std::uint64_t bytes) noexcept {
   return refusals_;
 }
 
-bool capacity_ledger::raise(std::uint64_t from, std::uint64_t to) noexcept {
+capacity_ledger::raised capacity_ledger::raise(std::uint64_t from, std::uint64_t to) noexcept {
   scoped_lock lock(mutex_);
   if (to < from) {
     emit::ledger_raise_refused(log_, id_, from, to);
-    return false;
+    return raised::unchanged;
   }
-  if (to == from) return charged() <= ceiling_bytes_;
+  if (to == from) return charged() > ceiling_bytes_ ? raised::above : raised::within;
   if (to - from > std::numeric_limits<std::uint64_t>::max() - charged()) {
     corrupt_ = true;
     emit::ledger_corrupt(log_, id_, to - from, charged());
-    return false;
+    return raised::unchanged;
   }
   reserved_ += to - from;
   charged_high_ = std::max(charged_high_, charged());
   const bool above = charged() > ceiling_bytes_;
   emit::ledger_raised(log_, id_, to - from, charged(), above);
-  return !above;
+  return above ? raised::above : raised::within;
 }
 
 void capacity_ledger::commit(std::uint64_t bytes) noexcept {

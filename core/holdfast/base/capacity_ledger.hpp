@@ -178,7 +178,8 @@ class capacity_ledger {
 
   // Each changes this ledger only; the callers walk to the parent.
   result<std::uint64_t> open(std::uint64_t bytes) noexcept;  // answers the refusals seen
-  bool raise(std::uint64_t from, std::uint64_t to) noexcept;
+  enum class raised : std::uint8_t { within, above, unchanged };
+  raised raise(std::uint64_t from, std::uint64_t to) noexcept;
   void commit(std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t bytes, source from, std::uint64_t refusals_seen) noexcept;
   void move_epoch(told_waiters& told) noexcept HOLDFAST_REQUIRES(mutex_);
