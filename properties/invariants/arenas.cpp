@@ -35,14 +35,14 @@ class one_map_for_one_demand final : public invariant {
     promise(w, !pool.overlapped,
             [&] { return named(w, e, "pool", e.fields[0]) + " builds two pooled arenas at once"; });
     if (pool.claimed_event == 0 || w.violated()) return;
-    const std::uint64_t wanted = (pool.request + granule_bytes - 1) / granule_bytes;
+    const std::uint64_t wanted = (e.fields[3] + granule_bytes - 1) / granule_bytes;
     for (std::size_t i = 0; i < b.arenas.size(); ++i) {
       const arena_record& a = b.arenas.at(i);
       if (a.published == 0 || a.retired != 0 || a.dedicated) continue;
       // What is free now and was not released since the claim was free when the grower searched again.
       if (a.published_event > pool.claimed_event || a.released_event > pool.claimed_event) continue;
       promise(w, ghost::longest_free(b, a) < wanted, [&] {
-        return named(w, e, "pool", e.fields[0]) + " grows for " + std::to_string(pool.request) + " bytes although arena " +
+        return named(w, e, "pool", e.fields[0]) + " grows for " + std::to_string(e.fields[3]) + " bytes although arena " +
                std::to_string(b.arenas.id_at(i)) + " had room when the grower searched";
       });
     }

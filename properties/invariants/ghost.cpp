@@ -309,14 +309,15 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::gate_closed: {
       const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
       if (pool == none) break;
-      b.pools[pool].gate = f[0];
-      b.pools[pool].gate_closed = true;
-      if (f[1] == 0) b.pools[pool].drained = true;
+      pool_record& p = b.pools[pool];
+      if (p.operations.gate == none) p.operations.gate = f[0];
+      p.transfers = {f[0], false};
       break;
     }
     case event_id::gate_drained:
       for (std::size_t i = 0; i < b.pools.size(); ++i)
-        if (b.pools.at(i).gate == f[0]) b.pools.at(i).drained = true;
+        for (auto* const gate : {&b.pools.at(i).operations, &b.pools.at(i).transfers})
+          if (gate->gate == f[0]) gate->drained = true;
       break;
 
     case event_id::block_allocated: {
@@ -374,12 +375,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       break;
     }
 
-    case event_id::growth_claimed: {
-      pool_record& pool = b.pools[f[0]];
-      pool.claimed_event = e.number;
-      pool.request = f[1];
-      break;
-    }
+    case event_id::growth_claimed: b.pools[f[0]].claimed_event = e.number; break;
     case event_id::growth_started:
       if (f[2] == 0) {
         pool_record& pool = b.pools[f[0]];
@@ -406,9 +402,10 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::span_discharged: b.spans[f[0]].quarantined = false; break;
     case event_id::buffer_lent: {
       span_record& s = b.spans[f[0]];
-      s.operation = f[1];
       s.lent = true;
-      b.operations[f[1]].span = f[0];
+      s.operation = none;
+      // The backend numbers the operation when it accepts it, next on this fiber.
+      b.fibers[e.fiber].lent_span = f[0];
       break;
     }
     case event_id::buffer_returned:
@@ -443,6 +440,13 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       o.accepted_ns = e.time_ns;
       o.accepted_stalled_ns = ghost::stalled_ns(w, e.host);
       b.queued.push_back(f[0]);
+      if (f[4] != operation_kind::get) break;
+      std::uint64_t& lent = b.fibers[e.fiber].lent_span;
+      if (span_record* const s = lent != none ? b.spans.find(lent) : nullptr) {
+        s->operation = f[0];
+        o.span = lent;
+      }
+      lent = none;
       break;
     }
     case event_id::operation_submitted: {

@@ -171,10 +171,14 @@ struct ledger_record {
 
 struct pool_record {
   std::uint32_t growing = 0;           // pooled arenas that are being built
-  std::uint64_t claimed_event = 0, request = 0;
+  std::uint64_t claimed_event = 0;
   bool overlapped = false;             // the growth that began last began beside another
-  std::uint64_t gate = none;           // its admission gate
-  bool gate_closed = false, drained = false;
+  // The gates that its shutdown closed, in order: of operations, then of transfers.
+  struct closed_gate {
+    std::uint64_t gate = none;
+    bool drained = false;
+  };
+  closed_gate operations, transfers;
   std::uint64_t step = none;
   std::uint32_t shutdowns = 0, ended = 0;
   std::int64_t started_ns = 0, started_stalled_ns = 0, deadline_ns = 0;
@@ -211,6 +215,7 @@ struct fiber_record {
   std::uint64_t operation = none;
   std::uint64_t in_try_alloc = none;    // pool
   std::uint64_t in_gate_step = none;    // pool
+  std::uint64_t lent_span = none;       // waits for the number of its operation
 };
 
 struct host_books {

@@ -92,7 +92,7 @@ class nothing_begins_after_the_gate final : public invariant {
   nothing_begins_after_the_gate()
       : invariant("PM-I24", "after the gate closed and drained no GET begins; after the pool closed no arena is published",
                   {kind_of(event_id::buffer_lent), kind_of(event_id::arena_published),
-                   kind_of(event_id::span_granted), kind_of(event_id::shutdown_step)}) {}
+                   kind_of(event_id::growth_started), kind_of(event_id::shutdown_step)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     for (std::size_t i = 0; i < b.pools.size(); ++i) {
       const pool_record& pool = b.pools.at(i);
@@ -102,14 +102,20 @@ class nothing_begins_after_the_gate final : public invariant {
         return;
       }
       const bool swept = pool.step != none && pool.step >= shutdown_step::sweep;
-      const bool held = e.kind == event_id::arena_published ? !swept : !(pool.gate_closed && pool.drained);
-      promise(w, held, [&] {
-        return std::string(e.kind == event_id::buffer_lent       ? "a transfer began with "
-                           : e.kind == event_id::span_granted    ? "a grant was made of "
-                                                                 : "publication of ") +
-               named(w, e, e.kind == event_id::arena_published ? "arena" : "span", e.fields[0]) +
-               " came after pool " + std::to_string(b.pools.id_at(i)) + " closed";
-      });
+      const std::uint64_t closed = b.pools.id_at(i);
+      if (e.kind == event_id::arena_published)
+        promise(w, !swept, [&] {
+          return named(w, e, "arena", e.fields[0]) + " was published after pool " + std::to_string(closed) + " was swept";
+        });
+      else if (e.kind == event_id::buffer_lent)
+        promise(w, !pool.transfers.drained, [&] {
+          return "a transfer into " + named(w, e, "span", e.fields[0]) + " began after pool " + std::to_string(closed) +
+                 " had seen its last";
+        });
+      else
+        promise(w, closed != e.fields[0] || !pool.operations.drained, [&] {
+          return named(w, e, "pool", e.fields[0]) + " grows after its last operation ended";
+        });
     }
   }
 };

@@ -142,16 +142,19 @@ void growth::step() noexcept {
     told_waiters told;
     std::uint64_t place = 0;
     std::uint64_t wanted_bytes = 0;
+    std::uint64_t request = 0;
     {
       scoped_lock vector(pool_.vector);
       scoped_lock lock(mutex_);
+      if (!line_.empty()) emit::growth_claimed(pool_.log, pool_.id, line_.front().length_);
       // The previous holder of the claim may have built what is needed.
       serve_existing(told);
       if (line_.empty()) {
         claimed_ = false;
       } else {
         place = line_.front().place_;
-        wanted_bytes = growth_target(pool_.options, pool_.pooled_count, line_.front().length_, pool_.page_bytes);
+        request = line_.front().length_;
+        wanted_bytes = growth_target(pool_.options, pool_.pooled_count, request, pool_.page_bytes);
       }
     }
     told.tell();
@@ -160,6 +163,7 @@ void growth::step() noexcept {
     const result<builder*> record = prepare(wanted_bytes, false, alloc);
     if (record) {
       (*record)->asked_for = place;
+      (*record)->request = request;
       {
         scoped_lock lock(mutex_);
         begin(**record);
@@ -254,7 +258,7 @@ void growth::begin(builder& record) noexcept {
   builders_.push_back(record);
   // From here on a registration may come into being at any time, also long after everybody stopped waiting.
   record.built->block().handed_to_map();
-  emit::growth_started(pool_.log, pool_.id, record.bytes, record.dedicated);
+  emit::growth_started(pool_.log, pool_.id, record.bytes, record.dedicated, record.request);
   emit::map_submitted(pool_.log, record.block, record.bytes);
 }
 

@@ -132,6 +132,7 @@ class builder final : public map_request, public list_hook<> {
   arena* built = nullptr;  // owned until it is published, retired or failed
   const bool dedicated;
   std::uint64_t asked_for = 0;  // place of the waiter whose request this answers; pooled
+  std::uint64_t request = 0;    // and how many bytes it wants
   span_waiter::line waiting;    // the one that wants a dedicated arena; guarded by growth's lock
 
  private:

@@ -94,7 +94,9 @@ result<buffer> memory::try_alloc(std::uint64_t bytes) noexcept {
     return fail(error_code::out_of_range, alloc, 0, bytes, 1, core_->options.dedicated_arena_min - 1);
   // No ticket: nothing of this call outlives it, and arenas that left service refuse by themselves.
   if (core_->operations.closed()) return fail(error_code::shutting_down, alloc);
+  emit::try_alloc_began(core_->log, core_->id, bytes);
   const result<span*> granted = core_->try_existing(*granules, bytes, alloc);
+  emit::try_alloc_ended(core_->log, core_->id, granted.has_value());
   if (!granted) return std::unexpected(granted.error());
   return buffer(**granted);
 }

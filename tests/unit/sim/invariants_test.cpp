@@ -90,7 +90,7 @@ constexpr std::uint32_t app = 1, progress = 2, registration = 3;
 told& build(told& t) {
   t.on_fiber(app).core(event_id::ledger_opened, 1, 4 * mib).core(event_id::ledger_reserved, 1, mib, mib);
   t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
-  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0).core(event_id::map_submitted, 5, mib);
+  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0, 5000).core(event_id::map_submitted, 5, mib);
   t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
   t.core(event_id::map_answered, 5, 7, mib, 1).core(event_id::ledger_committed, 1, mib, mib);
   t.core(event_id::span_granted, 9, 7, 0, 2, 5000);
@@ -101,7 +101,7 @@ told& build(told& t) {
 told& start_get(told& t) {
   t.on_fiber(progress).core(event_id::transport_state, 1, 0).core(event_id::progress_state, 1, 0, 0);
   t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
-  t.on_fiber(app).core(event_id::buffer_lent, 9, 20).core(event_id::hold_taken, 9, 7, 1);
+  t.on_fiber(app).core(event_id::buffer_lent, 9, 0).core(event_id::hold_taken, 9, 7, 1);
   t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
   t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
   t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1).core(event_id::operation_posted, 20);
@@ -116,7 +116,8 @@ told& finish_get(told& t) {
 }
 told& start_shutdown(told& t, std::int64_t deadline_ns = 1000) {
   t.on_fiber(app).core(event_id::shutdown_started, 1, deadline_ns).core(event_id::shutdown_step, 1, 0, deadline_ns);
-  t.core(event_id::gate_closed, 2, 0).core(event_id::shutdown_step, 1, 1, deadline_ns);
+  t.core(event_id::gate_closed, 2, 0).core(event_id::gate_drained, 2);
+  t.core(event_id::gate_closed, 3, 0).core(event_id::gate_drained, 3).core(event_id::shutdown_step, 1, 1, deadline_ns);
   return t.core(event_id::shutdown_step, 1, 2, deadline_ns).core(event_id::shutdown_step, 1, 3, deadline_ns);
 }
 told& retire(told& t, std::uint64_t live = 0) { return t.core(event_id::arena_retired, 7, 7, live, 0, 1); }
@@ -280,14 +281,14 @@ const wrong all_wrong[] = {
        t.core(event_id::unmap_submitted, 7, 7, 1).core(event_id::unmap_submitted, 7, 7, 2);
      }},
     {"PM-I16", "two growths at once",
-     [](told& t) { t.core(event_id::growth_started, 1, mib, 0).core(event_id::growth_started, 1, mib, 0); }},
+     [](told& t) { t.core(event_id::growth_started, 1, mib, 0, 5000).core(event_id::growth_started, 1, mib, 0, 5000); }},
     {"PM-I16", "a growth although there was room",
      [](told& t) {
        build(t);
-       t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0);
+       t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0, 5000);
      }},
     {"PM-I17", "try_alloc maps",
-     [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::growth_started, 1, mib, 0); }},
+     [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::growth_started, 1, mib, 0, 5000); }},
     {"PM-I18", "a block that is never given back",
      [](told& t) {
        build(t);
@@ -321,10 +322,25 @@ const wrong all_wrong[] = {
        retire(t, 1);
        t.at(500).core(event_id::unmap_submitted, 7, 7, 1);
      }},
-    {"PM-I24", "an arena published after the pool closed",
+    {"PM-I24", "a growth after the drain",
      [](told& t) {
        start_shutdown(t);
        build(t);
+     }},
+    {"PM-I24", "a GET after the drain",
+     [](told& t) {
+       build(t);
+       start_shutdown(t);
+       t.core(event_id::buffer_lent, 9, 0);
+     }},
+    {"PM-I24", "an arena published after the sweep",
+     [](told& t) {
+       build(t);
+       t.core(event_id::ledger_reserved, 1, mib, 2 * mib).device(hardware_event::pages_owned, 60, mib);
+       t.core(event_id::block_allocated, 6, mib).core(event_id::map_submitted, 6, mib);
+       start_shutdown(t).on_fiber(registration).device(hardware_event::nic_registered, 80, 60, 0, mib);
+       t.core(event_id::map_answered, 6, 8, mib, 1).core(event_id::ledger_committed, 1, mib, 2 * mib);
+       t.core(event_id::arena_published, 8, 8, mib, mib, 0, 1);
      }},
     {"PM-I28", "a buffer that comes back while it is written",
      [](told& t) {
@@ -342,7 +358,7 @@ const wrong all_wrong[] = {
     {"PM-I29", "a GET without a hold",
      [](told& t) {
        build(t);
-       t.core(event_id::buffer_lent, 9, 20).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+       t.core(event_id::buffer_lent, 9, 0).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
        t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
        t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1);
      }},
