@@ -141,6 +141,8 @@ result<std::unique_ptr<host_backend>> host_backend::create(event_log& log, std::
   return made;
 }
 
+host_backend::host_backend(event_log& log, std::uint64_t incarnation) noexcept : log_(log), incarnation_(incarnation) {}
+
 host_backend::~host_backend() {
   if (!state_ || !state_->thread.joinable()) return;
   // Nobody said that the device is gone, so nothing is unlocked and nobody is waited for.

@@ -45,7 +45,7 @@ class host_backend final : public pinned::backend {
 
  private:
   struct state;
-  host_backend(event_log& log, std::uint64_t incarnation) noexcept : log_(log), incarnation_(incarnation) {}
+  host_backend(event_log& log, std::uint64_t incarnation) noexcept;
 
   event_log& log_;
   std::uint64_t incarnation_;
