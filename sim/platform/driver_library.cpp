@@ -27,7 +27,8 @@ std::expected<driver_library, std::string> driver_library::open(const char* file
   bool hidden = false;
   {
     sim::kernel_scope kernel;
-    for (const auto& setting : settings) environment_of(w->running()->owner).insert_or_assign(setting.name, setting.value);
+    environment& values = environment_of(*w->running()->owner);
+    for (const auto& setting : settings) values.insert_or_assign(setting.name, setting.value);
     hidden = sim::fault_plan::of(*w).strike(*w->running()->owner, "driver.open") != nullptr ||
              !sim::has_driver_library(file);
   }
