@@ -65,7 +65,7 @@ class fiber {
   unsigned held_count = 0;
 
   std::vector<fiber*> joiners;
-  std::vector<std::pair<const void*, void*>> slots;
+  std::vector<std::pair<object_id, void*>> slots;  // by the number of the thread slot
 
   // Switching.
   void* context = nullptr;
