@@ -252,6 +252,9 @@ int run_peer(const std::vector<std::string>& arguments) {
   {
     registered memory(own, bytes);
     for (std::size_t i = 0; i < memory.size(); ++i) memory.data()[i] = pattern(seed, i);
+    // The progress thread reads these bytes for whoever asks. It takes the directory's lock when somebody connects; so
+    // does this, and the bytes are there for it.
+    static_cast<void>(own.net().snapshot());
     if (arguments.size() > 4) {
       auto connected = own.net().async_connect(arguments.at(4), peer_id{}, holdfast::block);
       if (!connected) {
@@ -305,6 +308,11 @@ waited_get::waited_get(side& from, const peer_id& peer, const remote_reference& 
   made->destination_region = into.memory().region;
   submitted_ = from.net().submit_get(*made);
   if (!submitted_) delete made;
+}
+
+waited_get::~waited_get() {
+  // A test that failed in between must not free memory that is still written.
+  if (submitted_ && !wait(60s)) std::abort();
 }
 
 std::optional<waited_get::ending> waited_get::wait(std::chrono::nanoseconds bound) {

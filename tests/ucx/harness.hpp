@@ -122,6 +122,9 @@ class waited_get {
   };
   waited_get(side& from, const peer_id& peer, const remote_reference& source, std::size_t offset, registered& into,
              std::size_t bytes, bool wanted = true);
+  /// Waits for the end, since the destination goes next.
+  ~waited_get();
+  waited_get(const waited_get&) = delete;
   /// What the submission answered.
   const result<void>& submitted() const { return submitted_; }
   std::optional<ending> wait(std::chrono::nanoseconds bound);

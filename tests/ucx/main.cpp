@@ -7,10 +7,6 @@
 
 #include <string_view>
 
-// UCX is not instrumented; what ThreadSanitizer sees of its threads has no meaning. By file name, since
-// `called_from_lib` matches libuct twice and aborts.
-extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() { return "race:libuc?.so\nrace:libuct_*.so\n"; }
 // UCX keeps its configuration and its transports' tables until the process ends.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
