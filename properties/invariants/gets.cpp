@@ -10,23 +10,13 @@ class a_destination_is_unreadable_meanwhile final : public invariant {
  public:
   a_destination_is_unreadable_meanwhile()
       : invariant("PM-I28", "a GET's destination is in nobody's hands between submission and completion",
-                  {kind_of(event_id::buffer_returned), kind_of(hardware_event::driver_get_posted)}) {}
+                  {kind_of(event_id::buffer_returned)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
-    if (e.kind == event_id::buffer_returned) {
-      const operation_record* const o = b.operations.find(e.fields[1]);
-      const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
-      promise(w, r == nullptr || !r->open, [&] {
-        return named(w, e, "span", e.fields[0]) + " came back to its caller while request " +
-               std::to_string(o->request) + " still writes it";
-      });
-      return;
-    }
-    const request_record& r = *b.requests.find(e.fields[0]);
-    const operation_record* const o = b.operations.find(r.operation);
-    const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
-    if (s == nullptr) return;
-    promise(w, s->lent, [&] {
-      return named(w, e, "request", e.fields[0]) + " was posted while its caller can reach span " + std::to_string(o->span);
+    const operation_record* const o = b.operations.find(e.fields[1]);
+    const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
+    promise(w, r == nullptr || !r->open, [&] {
+      return named(w, e, "span", e.fields[0]) + " came back to its caller while request " + std::to_string(o->request) +
+             " still writes it";
     });
   }
 };
@@ -35,10 +25,9 @@ class a_transfer_state_ends_once final : public invariant {
  public:
   a_transfer_state_ends_once()
       : invariant("PM-I29", "every operation state is destroyed exactly once, whichever exit it takes",
-                  {kind_of(event_id::hold_taken), kind_of(event_id::hold_dropped),
-                   kind_of(hardware_event::driver_get_posted), kind_of(event_id::buffer_returned)}) {}
+                  {kind_of(event_id::hold_dropped), kind_of(hardware_event::driver_get_posted),
+                   kind_of(hardware_event::dma_write), kind_of(event_id::buffer_returned)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
-    if (e.kind == event_id::hold_taken) return;
     if (e.kind == event_id::buffer_returned) {
       const operation_record* const o = b.operations.find(e.fields[1]);
       if (o != nullptr)
@@ -53,12 +42,13 @@ class a_transfer_state_ends_once final : public invariant {
       });
       return;
     }
-    const request_record& r = *b.requests.find(e.fields[0]);
-    const operation_record* const o = b.operations.find(r.operation);
+    const std::uint64_t request = e.fields[e.kind == hardware_event::dma_write ? 4 : 0];
+    const request_record* const r = b.requests.find(request);
+    const operation_record* const o = r != nullptr ? b.operations.find(r->operation) : nullptr;
     const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
     if (s == nullptr) return;
     promise(w, s->holds > 0, [&] {
-      return named(w, e, "request", e.fields[0]) + " was posted while no transfer holds span " + std::to_string(o->span);
+      return named(w, e, "request", request) + " is under way while no transfer holds span " + std::to_string(o->span);
     });
   }
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {

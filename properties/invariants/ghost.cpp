@@ -240,6 +240,8 @@ void see_span(host_books& b, event_id id, const sim::logged_event& e) {
       ++s.holds;
       ++a.holds;
       ++b.holds;
+      // The backend numbers the operation when it accepts it, next on this fiber.
+      b.fibers[e.fiber].held_span = f[0];
       break;
     case event_id::hold_dropped:
       --s.holds;
@@ -403,9 +405,9 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::buffer_lent: {
       span_record& s = b.spans[f[0]];
       s.lent = true;
-      s.operation = none;
-      // The backend numbers the operation when it accepts it, next on this fiber.
-      b.fibers[e.fiber].lent_span = f[0];
+      s.operation = f[1];
+      b.operations[f[1]].span = f[0];
+      b.fibers[e.fiber].held_span = none;
       break;
     }
     case event_id::buffer_returned:
@@ -441,12 +443,12 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       o.accepted_stalled_ns = ghost::stalled_ns(w, e.host);
       b.queued.push_back(f[0]);
       if (f[4] != operation_kind::get) break;
-      std::uint64_t& lent = b.fibers[e.fiber].lent_span;
-      if (span_record* const s = lent != none ? b.spans.find(lent) : nullptr) {
+      std::uint64_t& held = b.fibers[e.fiber].held_span;
+      if (span_record* const s = held != none ? b.spans.find(held) : nullptr) {
         s->operation = f[0];
-        o.span = lent;
+        o.span = held;
       }
-      lent = none;
+      held = none;
       break;
     }
     case event_id::operation_submitted: {

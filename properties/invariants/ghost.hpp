@@ -215,7 +215,7 @@ struct fiber_record {
   std::uint64_t operation = none;
   std::uint64_t in_try_alloc = none;    // pool
   std::uint64_t in_gate_step = none;    // pool
-  std::uint64_t lent_span = none;       // waits for the number of its operation
+  std::uint64_t held_span = none;       // waits for the number of its operation
 };
 
 struct host_books {

@@ -101,8 +101,8 @@ told& build(told& t) {
 told& start_get(told& t) {
   t.on_fiber(progress).core(event_id::transport_state, 1, 0).core(event_id::progress_state, 1, 0, 0);
   t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
-  t.on_fiber(app).core(event_id::buffer_lent, 9, 0).core(event_id::hold_taken, 9, 7, 1);
-  t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+  t.on_fiber(app).core(event_id::hold_taken, 9, 7, 1).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+  t.core(event_id::buffer_lent, 9, 20);
   t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
   t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1).core(event_id::operation_posted, 20);
   return t;
@@ -358,7 +358,7 @@ const wrong all_wrong[] = {
     {"PM-I29", "a GET without a hold",
      [](told& t) {
        build(t);
-       t.core(event_id::buffer_lent, 9, 0).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+       t.core(event_id::buffer_lent, 9, 20).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
        t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
        t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1);
      }},
