@@ -42,13 +42,16 @@ class a_transfer_state_ends_once final : public invariant {
       });
       return;
     }
-    const std::uint64_t request = e.fields[e.kind == hardware_event::dma_write ? 4 : 0];
-    const request_record* const r = b.requests.find(request);
-    const operation_record* const o = r != nullptr ? b.operations.find(r->operation) : nullptr;
+    std::uint64_t operation = none;
+    if (e.kind == hardware_event::dma_write)
+      operation = ghost::operation_of_write(b, e);
+    else if (const request_record* const r = b.requests.find(e.fields[0]))
+      operation = r->operation;
+    const operation_record* const o = b.operations.find(operation);
     const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
     if (s == nullptr) return;
     promise(w, s->holds > 0, [&] {
-      return named(w, e, "request", request) + " is under way while no transfer holds span " + std::to_string(o->span);
+      return named(w, e, "operation", operation) + " is under way while no transfer holds span " + std::to_string(o->span);
     });
   }
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {

@@ -101,6 +101,15 @@ std::uint64_t ghost::open_request_into(host_books& b, std::uint64_t pages, std::
   return none;
 }
 
+std::uint64_t ghost::operation_of_write(host_books& b, const sim::logged_event& e) noexcept {
+  if (e.fields[4] != 0) {
+    const request_record* const r = b.requests.find(e.fields[4]);
+    return r != nullptr ? r->operation : none;
+  }
+  const fiber_record* const fiber = b.fibers.find(e.fiber);
+  return fiber != nullptr ? fiber->operation : none;
+}
+
 std::uint64_t ghost::live_span_in(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last,
                                   std::uint64_t except) noexcept {
   const pages_record* const p = b.pages.find(pages);
@@ -466,6 +475,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       ++o.ended;
       o.exit = f[1];
       drop(b.queued, f[0]);
+      if (fiber_record& fiber = b.fibers[e.fiber]; fiber.operation == f[0]) fiber.operation = none;
       if (const std::uint64_t* const key = b.operation_keys.find(f[0]))
         if (key_record& k = b.keys[*key]; k.in_use != 0 && o.ended == 1) --k.in_use;
       break;
@@ -584,8 +594,7 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       if (request_record* const r = b.requests.find(f[0])) ++r->callbacks;
       break;
     case hardware_event::dma_write:
-      if (const request_record* const r = b.requests.find(f[4]))
-        if (operation_record* const o = b.operations.find(r->operation)) o->landed += f[2];
+      if (operation_record* const o = b.operations.find(ghost::operation_of_write(b, e))) o->landed += f[2];
       break;
     case hardware_event::driver_worker_destroyed:
       ++b.workers_destroyed;

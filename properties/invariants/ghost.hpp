@@ -272,6 +272,9 @@ class ghost {
                         std::uint64_t& last) noexcept;
   /// A request in the library that writes into [first, last) of `pages`, or none.
   static std::uint64_t open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last) noexcept;
+  /// For which operation a device wrote: by its request, or, if the library finished inside the posting call, by what
+  /// this fiber handed over last. `none`: for nobody.
+  static std::uint64_t operation_of_write(host_books& b, const sim::logged_event& e) noexcept;
   /// A span that lives in any granule of [first, last) of `pages`, other than `except`; or none.
   static std::uint64_t live_span_in(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last,
                                     std::uint64_t except) noexcept;

@@ -46,15 +46,15 @@ class a_device_writes_into_its_span_only final : public invariant {
       : invariant("PM-I5", "a device write never lands outside the span that its operation holds",
                   {kind_of(hardware_event::dma_write)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
-    const request_record* const r = b.requests.find(e.fields[4]);
-    const operation_record* const o = r != nullptr ? b.operations.find(r->operation) : nullptr;
+    const std::uint64_t operation = ghost::operation_of_write(b, e);
+    const operation_record* const o = b.operations.find(operation);
     const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
     std::uint64_t pages = 0, first = 0, last = 0;
     if (s == nullptr || !ghost::extent_of(b, *s, pages, first, last)) return;
     const std::uint64_t from = e.fields[1], to = from + e.fields[2];
     promise(w, s->live() && pages == e.fields[0] && from >= first && to <= first + s->length, [&] {
       return "bytes [" + std::to_string(from) + ", " + std::to_string(to) + ") of " + named(w, e, "pages", e.fields[0]) +
-             " were written for operation " + std::to_string(r->operation) + ", whose span " + std::to_string(o->span) +
+             " were written for operation " + std::to_string(operation) + ", whose span " + std::to_string(o->span) +
              (s->live() ? " lies elsewhere" : " was given up");
     });
   }

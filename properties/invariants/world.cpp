@@ -39,8 +39,7 @@ class live_bytes_change_only_by_their_transfer final : public invariant {
     const pages_record* const p = b.pages.find(pages);
     if (p == nullptr || p->generation == none) return;
     std::uint64_t admitted = none;
-    if (const request_record* const r = b.requests.find(e.fields[4]))
-      if (const operation_record* const o = b.operations.find(r->operation)) admitted = o->span;
+    if (const operation_record* const o = b.operations.find(ghost::operation_of_write(b, e))) admitted = o->span;
     const std::uint64_t victim = ghost::live_span_in(b, pages, first, last, admitted);
     promise(w, victim == none, [&] {
       return "a device wrote bytes [" + std::to_string(first) + ", " + std::to_string(last) + ") of " +
