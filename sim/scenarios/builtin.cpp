@@ -10,6 +10,11 @@ void add_builtin_scenarios() {
   added = true;
   add_pinned_scenarios();
   add_get_scenarios();
+  add_base_gate_scenario();
+  add_base_turn_scenario();
+  add_base_ledger_scenario();
+  add_base_extent_scenario();
+  add_base_generation_scenario();
 }
 
 }  // namespace holdfast::sim

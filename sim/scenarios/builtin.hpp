@@ -5,5 +5,10 @@ namespace holdfast::sim {
 
 void add_pinned_scenarios();
 void add_get_scenarios();
+void add_base_gate_scenario();
+void add_base_turn_scenario();
+void add_base_ledger_scenario();
+void add_base_extent_scenario();
+void add_base_generation_scenario();
 
 }  // namespace holdfast::sim
