@@ -7,6 +7,7 @@
 #include <holdfast/platform/heap_fault.hpp>
 
 #include <new>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::pinned {
 
@@ -18,14 +19,18 @@ constexpr std::uint64_t gate_id(std::uint64_t pool, std::uint64_t which) noexcep
 }  // namespace
 
 intrusive_ptr<pool_core> pool_core::make(std::uint64_t id, platform::pages& pages, const task_environment& environment,
-                                         capacity_ledger& ledger, backend& device, const settings& options) noexcept {
+                                         capacity_ledger& ledger, backend& device, const settings& options,
+                                         std::shared_ptr<void> surroundings) noexcept {
   if (platform::heap_fault("pinned.core")) return {};
-  return adopt_new(new (std::nothrow) pool_core(id, pages, environment, ledger, device, options));
+  return adopt_new(new (std::nothrow) pool_core(id, pages, environment, ledger, device, options,
+                                                   std::move(surroundings)));
 }
 
 pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_environment& environment,
-                     capacity_ledger& ledger, backend& device, const settings& options) noexcept
-    : id(id),
+                     capacity_ledger& ledger, backend& device, const settings& options,
+                     std::shared_ptr<void> surroundings) noexcept
+    : surroundings(std::move(surroundings)),
+      id(id),
       pages(pages),
       environment(environment),
       log(environment.log()),

@@ -34,6 +34,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace holdfast::inline HOLDFAST_ABI::pinned {
 
@@ -41,7 +42,8 @@ class pool_core final : public ref_counted<pool_core> {
  public:
   /// Null if host memory is out (site "pinned.core").
   static intrusive_ptr<pool_core> make(std::uint64_t id, platform::pages& pages, const task_environment& environment,
-                                       capacity_ledger& ledger, backend& device, const settings& options) noexcept;
+                                       capacity_ledger& ledger, backend& device, const settings& options,
+                                       std::shared_ptr<void> surroundings) noexcept;
 
   /// A span from an arena that is in service: `busy` if none has room, out_of_memory for the span object.
   result<span*> try_existing(std::uint32_t granules, std::uint64_t length, const char* operation) noexcept;
@@ -60,6 +62,8 @@ class pool_core final : public ref_counted<pool_core> {
   /// The facade goes without a shutdown: no device call; what is registered leaks.
   void abandon() noexcept;
 
+  // Destroyed last (C++ destroys bottom-up): what log, ledger and environment live in, if the embedder gave it.
+  const std::shared_ptr<void> surroundings;
   const std::uint64_t id;
   platform::pages& pages;
   const task_environment& environment;
@@ -93,7 +97,7 @@ class pool_core final : public ref_counted<pool_core> {
  private:
   friend class ref_counted<pool_core>;
   pool_core(std::uint64_t id, platform::pages& pages, const task_environment& environment, capacity_ledger& ledger,
-            backend& device, const settings& options) noexcept;
+            backend& device, const settings& options, std::shared_ptr<void> surroundings) noexcept;
   ~pool_core();
 };
 

@@ -67,6 +67,8 @@ void get_operation::orphaned() noexcept {
 
 void get_operation::ended(get_outcome outcome, const error& why) noexcept {
   span& written = *destination_.span_;
+  // Before the hold: with the last hold of an arena a shutdown may come to its report.
+  ticket_.leave();
   if (outcome == get_outcome::indeterminate) {
     // No completion, no fence: the granules stay taken until the registration is gone.
     hold_.drop_into_quarantine(told_);
@@ -74,7 +76,6 @@ void get_operation::ended(get_outcome outcome, const error& why) noexcept {
     if (told_) written.owner().discharge(written);
     hold_.drop();
   }
-  ticket_.leave();
   if (!told_) tell(outcome, why);
   if (!pool_->environment.executor().post(*this)) delete this;
 }

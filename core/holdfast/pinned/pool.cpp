@@ -5,11 +5,10 @@
 #include <holdfast/base/completion.hpp>
 #include <holdfast/base/lock.hpp>
 #include <holdfast/pinned/core.hpp>
-#include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/pinned/task_handler.hpp>
 #include <holdfast/telemetry/emit.hpp>
 
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,28 +18,6 @@ namespace {
 
 constexpr const char* alloc = "pinned.alloc";
 constexpr const char* get = "pinned.get";
-
-/// Carries what a task ended with to its caller's handler.
-template <class R>
-class bridge final : public task_completion<R> {
- public:
-  /// Null: host memory is out (site "pinned.bridge"); `told` is untouched.
-  static bridge* make(completion<R>& told) noexcept {
-    return platform::heap_fault("pinned.bridge") ? nullptr : new (std::nothrow) bridge(told);
-  }
-  void completed(R value) noexcept override {
-    const std::unique_ptr<bridge> self(this);
-    told_.complete(std::move(value));
-  }
-  void dropped() noexcept override { delete this; }
-  cancellation* asked() noexcept { return &told_.asked(); }
-  /// For a task that never ran.
-  completion<R> give_back() noexcept { return std::move(told_); }
-
- private:
-  explicit bridge(completion<R>& told) noexcept : told_(std::move(told)) {}
-  completion<R> told_;
-};
 
 task<result<buffer>> allocate([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool,
                               std::uint64_t bytes, bool own_arena) {
@@ -69,10 +46,12 @@ task<result<buffer>> allocate([[maybe_unused]] task_context context, intrusive_p
 // ---- Life ---------------------------------------------------------------------------------------
 
 result<memory> memory::create(std::uint64_t id, platform::pages& pages, const task_environment& environment,
-                              capacity_ledger& ledger, backend& device, const settings& options) noexcept {
+                              capacity_ledger& ledger, backend& device, const settings& options,
+                              std::shared_ptr<void> surroundings) noexcept {
   const result<void> valid = validate(options);
   if (!valid) return std::unexpected(valid.error());
-  intrusive_ptr<pool_core> core = pool_core::make(id, pages, environment, ledger, device, options);
+  intrusive_ptr<pool_core> core =
+      pool_core::make(id, pages, environment, ledger, device, options, std::move(surroundings));
   if (!core) return fail(error_code::out_of_memory, "pinned.create", id);
   return memory(std::move(core));
 }
@@ -102,65 +81,56 @@ result<buffer> memory::try_alloc(std::uint64_t bytes) noexcept {
 }
 
 void memory::start_alloc(std::uint64_t bytes, alloc_options how, alloc_handler handler) {
-  auto told = completion<result<buffer>>::start(std::move(handler), core_->environment.executor(), alloc);
-  if (!told) return;
-  auto* const bridged = bridge<result<buffer>>::make(*told);
-  if (bridged == nullptr) return told->complete(fail(error_code::out_of_memory, alloc));
-  const task_context context(core_->environment, alloc, bridged->asked());
-  intrusive_ptr<pool_core> pool = core_;
-  if (start_here(allocate(context, std::move(pool), bytes, how.own_arena), *bridged)) return;
-  completion<result<buffer>> back = bridged->give_back();
-  bridged->dropped();
-  back.complete(fail(error_code::out_of_memory, alloc));
+  start_with_handler<result<buffer>>(core_->environment, alloc, std::move(handler), [&](task_context context) {
+    return allocate(context, core_, bytes, how.own_arena);
+  });
 }
 
 // ---- Fetching -----------------------------------------------------------------------------------
 
 void memory::start_get(const peer_id& peer, const remote_reference& source, buffer destination, get_handler handler) {
-  auto told = completion<result<get_answer>>::start(std::move(handler), core_->environment.executor(), get);
+  using answer = result<get_answer>;
+  auto told = completion<answer>::start(std::move(handler), core_->environment.executor(), get);
   if (!told) return;
-  const auto refuse = [](completion<result<get_answer>> whom, const error& why, buffer back) {
-    whom.complete(get_answer{std::unexpected(why), std::move(back)});
-  };
+  const auto refused = [](const error& why, buffer back) { return get_answer{std::unexpected(why), std::move(back)}; };
   const error no_memory = fail(error_code::out_of_memory, get).error();
-  if (!destination) return refuse(std::move(*told), fail(error_code::out_of_range, get).error(), buffer());
+  if (!destination) return told->complete(refused(fail(error_code::out_of_range, get).error(), buffer()));
 
   std::unique_ptr<get_operation> operation = get_operation::make(*core_, destination);
-  if (!operation) return refuse(std::move(*told), no_memory, std::move(destination));
-  auto* const bridged = bridge<result<get_answer>>::make(*told);
-  if (bridged == nullptr) return refuse(std::move(*told), no_memory, operation->disarm());
+  if (!operation) return told->complete(refused(no_memory, std::move(destination)));
+  task_handler<answer>* const waiting = task_handler<answer>::make(*told);
+  if (waiting == nullptr) return told->complete(refused(no_memory, operation->disarm()));
 
   // The waiting half first: once the device has the buffer nothing of ours may fail any more.
   const std::uint64_t span_id = operation->span_id();
-  const task_context context(core_->environment, get, bridged->asked());
-  task<result<get_answer>> waiting = await_get(context, core_, operation->cell(), span_id);
+  const task_context context(core_->environment, get, waiting->asked());
+  task<answer> wait = await_get(context, core_, operation->cell(), span_id);
   result<void> accepted = fail(error_code::out_of_memory, get);
-  if (waiting.valid()) accepted = operation->arm(peer, source);
+  if (wait.valid()) accepted = operation->arm(peer, source);
   if (accepted) accepted = core_->device.submit_get(*operation);
-  if (!accepted) {
-    completion<result<get_answer>> back = bridged->give_back();
-    bridged->dropped();
-    return refuse(std::move(back), accepted.error(), operation->disarm());
-  }
+  if (!accepted) return waiting->tell(refused(accepted.error(), operation->disarm()));
   static_cast<void>(operation.release());
-  static_cast<void>(start_here(std::move(waiting), *bridged));
+  static_cast<void>(start_here(std::move(wait), *waiting));
 }
 
 // ---- The end ------------------------------------------------------------------------------------
 
 void memory::start_shutdown(platform::time_point deadline, shutdown_handler handler) {
-  constexpr const char* shutdown = "pinned.shutdown";
   core_->ending.begin(deadline);
-  auto told = completion<result<shutdown_report>>::start(std::move(handler), core_->environment.executor(), shutdown);
-  if (!told) return;
-  auto* const bridged = bridge<result<shutdown_report>>::make(*told);
-  if (bridged == nullptr) return told->complete(fail(error_code::out_of_memory, shutdown));
-  const task_context context(core_->environment, shutdown, bridged->asked());
-  intrusive_ptr<pool_core> pool = core_;
-  if (start_here(shutdown_process::wait(context, std::move(pool)), *bridged)) return;
-  completion<result<shutdown_report>> back = bridged->give_back();
-  bridged->dropped();
-  back.complete(fail(error_code::out_of_memory, shutdown));
+  start_with_handler<result<shutdown_report>>(
+      core_->environment, "pinned.shutdown", std::move(handler),
+      [&](task_context context) { return shutdown_process::wait(context, core_); });
+}
+
+shutdown_report memory::shut_down_without_waiting() noexcept {
+  core_->ending.begin_without_waiting();
+  return core_->ending.report_so_far();
+}
+
+task<result<shutdown_report>> memory::shutdown(task_context context, memory* self, platform::time_point deadline) {
+  intrusive_ptr<pool_core> pool = self->core_;
+  pool->ending.begin(deadline);
+  co_return co_await shutdown_process::wait(context, std::move(pool));
 }
 
 result<released_report> memory::release_unconfirmed(witness gone) noexcept {
@@ -195,6 +165,5 @@ std::uint64_t memory::arena_count() const { return snapshot().pool.arena_count; 
 std::uint64_t memory::live_spans() const { return snapshot().pool.live_spans; }
 std::uint64_t memory::in_flight_transfers() const { return snapshot().pool.in_flight; }
 memory_snapshot memory::snapshot() const { return take_snapshot(*core_); }
-bool memory::in_use() const noexcept { return core_->shares_observed() > 1; }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

@@ -5,8 +5,8 @@
 // at the end gives every registration back or says where it is (spec/pinned-memory).
 //
 // Ownership   `memory` is move-only and owned by the runtime. Buffers may outlive it; host, task environment, event log
-//             and ledger must outlive the last buffer, the backend must outlive `memory`. Destroyed without a shutdown
-//             it calls no device: what is registered leaks, with an event for each block.
+//             and ledger must outlive the last buffer (see `create`), the backend must outlive `memory`. Destroyed
+//             without a shutdown it calls no device: what is registered leaks, with an event for each block.
 // Units       Bytes, absolute deadlines.
 // Threading   Every member from any thread. Handlers run on their associated executor, else on the environment's.
 //             Cancelling a pending call gives up the notification: what was started goes on.
@@ -34,6 +34,7 @@
 #include <boost/asio/async_result.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::pinned {
@@ -53,9 +54,11 @@ struct released_report {
 class memory {
  public:
   /// `id` names the pool in events. Nothing is registered yet. `options.registered_bytes_budget` is the embedder's
-  /// business: the ledger has the ceiling. Errors: out_of_range (a setting, by name), out_of_memory.
+  /// business: the ledger has the ceiling. `surroundings`, if given, is where environment, log and ledger live; it is
+  /// kept until the last buffer is gone. Errors: out_of_range (a setting, by name), out_of_memory.
   static result<memory> create(std::uint64_t id, platform::pages& pages, const task_environment& environment,
-                               capacity_ledger& ledger, backend& device, const settings& options) noexcept;
+                               capacity_ledger& ledger, backend& device, const settings& options,
+                               std::shared_ptr<void> surroundings = {}) noexcept;
   memory(memory&& other) noexcept;
   memory& operator=(memory&&) = delete;
   ~memory();
@@ -116,8 +119,11 @@ class memory {
   std::uint64_t live_spans() const;
   std::uint64_t in_flight_transfers() const;
   memory_snapshot snapshot() const;
-  /// Whether something besides this object still uses the pool: buffers, transfers, unanswered maps and unmaps.
-  bool in_use() const noexcept;
+  /// The same for a task that shuts down more than this.
+  static task<result<shutdown_report>> shutdown(task_context context, memory* self, platform::time_point deadline);
+  /// The same where nothing can be waited for (the executor was stopped): what is not answered at once is left. If a
+  /// shutdown runs already, the report is what is known so far.
+  shutdown_report shut_down_without_waiting() noexcept;
 
  private:
   using alloc_handler = boost::asio::any_completion_handler<void(result<buffer>)>;

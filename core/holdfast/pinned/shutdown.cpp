@@ -76,6 +76,16 @@ void shutdown_process::begin(platform::time_point deadline) noexcept {
   if (!spawn(run(context, std::move(keep), deadline, std::move(running)))) run_without_waiting(deadline);
 }
 
+void shutdown_process::begin_without_waiting() noexcept {
+  if (begun_.exchange(true, std::memory_order_acq_rel)) return;
+  const gate::ticket running = finished_.enter();
+  finished_.close();
+  const platform::time_point now = pool_.environment.clock().now();
+  emit::shutdown_started(pool_.log, pool_.id, ns(now));
+  refuse_new_work(now);
+  run_without_waiting(now);
+}
+
 task<void> shutdown_process::run([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool,
                                  platform::time_point deadline, [[maybe_unused]] gate::ticket running) {
   shutdown_process& self = pool->ending;

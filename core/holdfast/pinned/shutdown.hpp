@@ -54,6 +54,10 @@ class shutdown_process {
 
   /// Begins, if nobody did.
   void begin(platform::time_point deadline) noexcept;
+  /// The same, in the call itself: what is not there at once is counted as left.
+  void begin_without_waiting() noexcept;
+  /// Complete if `finished`, otherwise empty.
+  shutdown_report report_so_far() const noexcept { return finished() ? report_ : shutdown_report(); }
   bool begun() const noexcept { return begun_.load(std::memory_order_acquire); }
   /// Whether the report is there.
   bool finished() const noexcept { return finished_flag_.load(std::memory_order_acquire); }
