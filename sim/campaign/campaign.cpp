@@ -106,12 +106,8 @@ class coordinator {
 
   void take(const finding& f) {
     switch (f.is) {
-      case finding::kind::violation:
-        found(f.violated);
-        break;
-      case finding::kind::determinism:
-        summary_.determinism_failures.push_back(f.sentence);
-        break;
+      case finding::kind::violation: found(f.violated); break;
+      case finding::kind::determinism: summary_.determinism_failures.push_back(f.sentence); break;
       case finding::kind::error:
         if (!summary_.error) summary_.error = f.sentence;
         break;
@@ -140,8 +136,8 @@ class coordinator {
     }
     const campaign_unit u = board_.unit(unit - 1);
     const run_spec spec = board_.spec(u);
-    const std::string strategy_text = settings_.explore ? "exhaustive:" + std::to_string(settings_.preemptions)
-                                                        : settings_.strategies[u.strategy];
+    const std::string strategy_text =
+        settings_.explore ? "exhaustive:" + std::to_string(settings_.preemptions) : settings_.strategies[u.strategy];
     const std::string name = std::string(spec.what->name()) + ", seed " + std::to_string(spec.seed);
     const std::uint64_t forced_bytes = slot.forced_bytes;
     if (settings_.explore && forced_bytes > campaign_board::forced_bytes_max) {
@@ -170,8 +166,8 @@ class coordinator {
       summary_.determinism_failures.push_back(name + ": a process died (" + death + "), but not again");
       return;
     }
-    campaign_violation v{"crash", "the process died: " + report.signal, "", std::string(spec.what->name()), strategy_text,
-                         spec.seed};
+    campaign_violation v{
+        "crash", "the process died: " + report.signal, "", std::string(spec.what->name()), strategy_text, spec.seed};
     std::string failed = report.error;
     if (failed.empty()) failed = write_trace(path, report.trace, {}).value_or("");
     if (failed.empty()) {

@@ -35,16 +35,17 @@ struct campaign_gauges {
 };
 
 struct campaign_settings {
-  std::vector<campaign_job> jobs;        // run in turn
-  std::vector<std::string> strategies;   // each valid for `make_strategy`
+  std::vector<campaign_job> jobs;       // run in turn
+  std::vector<std::string> strategies;  // each valid for `make_strategy`
   std::uint64_t seed_first = 1;
-  std::uint64_t seed_last = 1000;        // inclusive
-  double seconds_max = 0;                // 0: no bound
+  std::uint64_t seed_last = 1000;  // inclusive
+  double seconds_max = 0;          // 0: no bound
   unsigned workers = 1;
-  std::uint64_t shard = 1, shards = 1;   // seeds whose number, counted from the first, is `shard` - 1 modulo `shards`
-  std::string traces_directory;          // empty: no traces
-  std::uint64_t violations_max = 100;    // the campaign ends early then
-  unsigned run_seconds_max = 120;        // real time of one run; more is a crash with SIGABRT
+  std::uint64_t shard = 1, shards = 1;  // seeds whose number, counted from the first, is `shard` - 1 modulo `shards`
+  std::string traces_directory;         // empty: no traces
+  std::uint64_t steps_max = run_spec{}.steps_max;
+  std::uint64_t violations_max = 100;  // the campaign ends early then
+  unsigned run_seconds_max = 120;      // real time of one run; more is a crash with SIGABRT
   /// Nonzero: instead of seeds, every schedule of each job with at most `preemptions`; strategies are not used.
   bool explore = false;
   std::uint32_t preemptions = 0;
@@ -55,7 +56,7 @@ struct campaign_settings {
 struct campaign_violation {
   std::string invariant;
   std::string message;
-  std::string trace;     // path; empty if none could be written
+  std::string trace;  // path; empty if none could be written
   std::string scenario;
   std::string strategy;
   std::uint64_t seed = 0;
@@ -82,8 +83,8 @@ struct campaign_summary {
   std::vector<campaign_violation> violations;
   std::vector<std::string> determinism_failures;  // one sentence each
   std::vector<check_counts> checks;
-  std::vector<fault_counts> faults;               // planned at least once
-  std::vector<std::uint64_t> gauges;              // in the order of their names
+  std::vector<fault_counts> faults;   // planned at least once
+  std::vector<std::uint64_t> gauges;  // in the order of their names
   /// Every run that was asked for was made.
   bool complete = false;
   std::optional<std::string> error;
@@ -93,7 +94,7 @@ struct campaign_progress {
   std::uint64_t runs;
   std::uint64_t runs_total;  // 0: bounded by time
   double seconds;
-  double seconds_max;        // 0: bounded by runs
+  double seconds_max;  // 0: bounded by runs
   std::size_t violations;
 };
 

@@ -31,6 +31,7 @@ trace_header header_for(const run_spec& spec, std::string_view strategy_text) {
   out.seed = spec.seed;
   out.strategy = strategy_text;
   out.core = build_id();
+  if (spec.steps_max != run_spec{}.steps_max) out.steps_max = spec.steps_max;
   return out;
 }
 
@@ -78,8 +79,8 @@ std::string trace_path(const std::string& directory, const run_spec& spec, std::
                        std::string_view reason) {
   // Weights are drawn from the seed and would only make the name long.
   const std::string_view family = strategy_text.substr(0, strategy_text.find(':'));
-  return directory + '/' + file_word(spec.what->name()) + '-' + file_word(family) + '-' + std::to_string(spec.seed) + '-' +
-         file_word(reason) + ".jsonl";
+  return directory + '/' + file_word(spec.what->name()) + '-' + file_word(family) + '-' + std::to_string(spec.seed) +
+         '-' + file_word(reason) + ".jsonl";
 }
 
 }  // namespace holdfast::sim

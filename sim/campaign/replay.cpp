@@ -13,12 +13,9 @@ namespace holdfast::sim {
 
 std::string_view name_of(replay_result result) noexcept {
   switch (result) {
-    case replay_result::same:
-      return "same";
-    case replay_result::diverged:
-      return "diverged";
-    case replay_result::different:
-      return "different";
+    case replay_result::same: return "same";
+    case replay_result::diverged: return "diverged";
+    case replay_result::different: return "different";
   }
   return "";
 }
@@ -92,7 +89,8 @@ std::optional<std::string> expect(const trace_end& end, replay_report& into) {
   } else if (core_id() == "clean" && end.on_clean_core) {
     outcome = *end.on_clean_core;
   } else {
-    return "the trace is of core '" + end.core + "' and does not say what core '" + std::string(core_id()) + "' must do";
+    return "the trace is of core '" + end.core + "' and does not say what core '" + std::string(core_id()) +
+           "' must do";
   }
   into.expected = name_of(outcome);
   return std::nullopt;
@@ -100,7 +98,8 @@ std::optional<std::string> expect(const trace_end& end, replay_report& into) {
 
 std::expected<run_spec, std::string> spec_of(const trace_header& header) {
   const scenario* what = find_scenario(header.scenario);
-  if (what == nullptr) return std::unexpected("there is no scenario '" + header.scenario + "'; see `holdfast-sim list`");
+  if (what == nullptr)
+    return std::unexpected("there is no scenario '" + header.scenario + "'; see `holdfast-sim list`");
   if (!header.config.empty()) {
     return std::unexpected("core setting '" + header.config.begin()->first +
                            "' is not known: this version takes none from a trace");
@@ -110,7 +109,7 @@ std::expected<run_spec, std::string> spec_of(const trace_header& header) {
   }
   auto values = complete_parameters(*what, header.values);
   if (!values) return std::unexpected(values.error());
-  return run_spec{what, std::move(*values), header.seed};
+  return run_spec{what, std::move(*values), header.seed, header.steps_max.value_or(run_spec{}.steps_max)};
 }
 
 std::string outcome_in_words(const std::string& outcome, const std::string& invariant) {
@@ -130,10 +129,12 @@ replay_report replay_trace(const std::string& file, const trace_file& trace, con
 
   // Only the program that wrote the trace must make every step of it.
   const bool exact = !trace.header.core.empty() && trace.header.core == build_id();
-  const child_answer answer = in_child([&] {
-    return nlohmann::json(make_run(*spec, trace, exact, settings))
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  });
+  const child_answer answer = in_child(
+      [&] {
+        return nlohmann::json(make_run(*spec, trace, exact, settings))
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      },
+      settings.run_seconds_max);
   if (!answer.death.empty()) {
     out.outcome = "crash";
     out.message = answer.death;

@@ -21,9 +21,9 @@
 namespace holdfast::sim {
 
 enum class replay_result : std::uint8_t {
-  same,      // ended as the trace says for this core
-  diverged,  // this very program made other choices, steps or events than the trace says
-  different, // ended otherwise
+  same,       // ended as the trace says for this core
+  diverged,   // this very program made other choices, steps or events than the trace says
+  different,  // ended otherwise
 };
 std::string_view name_of(replay_result result) noexcept;
 
@@ -32,6 +32,7 @@ struct replay_settings {
   std::optional<event_collector::form> events;
   /// Stop after the event with this number; outcomes are not compared then.
   std::optional<std::uint64_t> until;
+  unsigned run_seconds_max = 0;  // real time; more is a crash with SIGABRT; 0: no bound
 };
 
 struct replay_report {
@@ -41,11 +42,11 @@ struct replay_report {
   std::string invariant, message;  // of a violation; of a crash the signal is the message
   std::string expected;            // "clean", "violation" or "crash"
   std::string expected_invariant;
-  std::string fingerprint;         // empty after a crash
+  std::string fingerprint;  // empty after a crash
   std::uint64_t steps = 0;
   std::int64_t time_ns = 0;
-  std::uint64_t choices = 0;       // in the trace
-  std::uint64_t followed = 0;      // of them, agreeing
+  std::uint64_t choices = 0;   // in the trace
+  std::uint64_t followed = 0;  // of them, agreeing; not known after a crash
   /// What differed first, if anything did.
   std::string difference;
   std::vector<std::string> events;

@@ -10,6 +10,7 @@ run_outcome run_one(const run_spec& spec, const plan& plan, strategy& chooser, c
   run_outcome out;
   world_settings settings;
   settings.seed = spec.seed;
+  settings.steps_max = spec.steps_max;
   world w(settings, chooser);
   if (auto error = fault_plan::of(w).install(plan.faults)) {
     out.error = std::move(error);

@@ -24,6 +24,8 @@ struct run_spec {
   const scenario* what = nullptr;
   parameters values;  // complete, see `complete_parameters`
   std::uint64_t seed = 1;
+  /// More scheduling points are a livelock.
+  std::uint64_t steps_max = world_settings{}.steps_max;
 };
 
 struct run_observers {
@@ -39,9 +41,9 @@ struct run_outcome {
   std::uint64_t choices = 0;
   std::uint64_t events = 0;
   std::int64_t time_ns = 0;
-  std::string fingerprint;             // if asked for, and of every violating run
-  std::vector<std::uint8_t> indices;   // choices as LEB128
-  std::vector<fault> inert;            // planned, but never struck
+  std::string fingerprint;            // if asked for, and of every violating run
+  std::vector<std::uint8_t> indices;  // choices as LEB128
+  std::vector<fault> inert;           // planned, but never struck
   std::optional<std::string> error;
 };
 

@@ -78,7 +78,8 @@ std::size_t campaign_board::fault_index(const fault& f) const {
   // Named sites and the point's first kind, which an empty word stands for.
   const std::size_t any = at(f.where + ":*");
   if (any < fault_names.size() && !f.what.empty()) return any;
-  const auto first = std::ranges::find_if(fault_names, [&](const std::string& n) { return n.starts_with(f.where + ':'); });
+  const auto first =
+      std::ranges::find_if(fault_names, [&](const std::string& n) { return n.starts_with(f.where + ':'); });
   return static_cast<std::size_t>(first - fault_names.begin());
 }
 
@@ -132,7 +133,11 @@ constexpr std::size_t compared_events_max = 200'000;
 class worker {
  public:
   worker(const campaign_board& board, unsigned number, int pipe)
-      : board_(board), settings_(board.settings), slot_(board.of(number)), counters_(board.counters(number)), pipe_(pipe) {
+      : board_(board),
+        settings_(board.settings),
+        slot_(board.of(number)),
+        counters_(board.counters(number)),
+        pipe_(pipe) {
     seen_.resize(2 * settings_.checks.size());
     count_checks(false);
     for (const std::string& text : settings_.strategies) strategies_.push_back(std::move(*make_strategy(text)));
@@ -216,35 +221,38 @@ class worker {
 
   void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text) {
     finding out{finding::kind::violation, {}, "", 0, false};
-    out.violated = {outcome.wrong->invariant,        outcome.wrong->message,    "",
+    out.violated = {outcome.wrong->invariant,       outcome.wrong->message,     "",
                     std::string(spec.what->name()), std::string(strategy_text), spec.seed};
-    captured_run captured =
-        capture(spec, plan, outcome, strategy_text, settings_.checks, captured_events_max);
+    captured_run captured = capture(spec, plan, outcome, strategy_text, settings_.checks, captured_events_max);
     if (captured.repeated && !settings_.traces_directory.empty()) {
-      const std::string path =
-          trace_path(settings_.traces_directory, spec, strategy_text, outcome.wrong->invariant);
+      const std::string path = trace_path(settings_.traces_directory, spec, strategy_text, outcome.wrong->invariant);
       std::error_code error;
       std::filesystem::create_directories(settings_.traces_directory, error);
       if (error) return fail(settings_.traces_directory + ": " + error.message(), spec);
       if (const auto failed = write_trace(path, captured.trace, captured.event_lines)) return fail(*failed, spec);
       out.violated.trace = path;
     } else if (!captured.repeated) {
-      const std::string now = captured.again.wrong ? captured.again.wrong->invariant + ": " + captured.again.wrong->message
-                                                   : std::string("it ended clean");
-      send({finding::kind::determinism, {},
-            where(spec) + ": the violation of " + outcome.wrong->invariant + " did not repeat: " + now, 0, false});
+      const std::string now = captured.again.wrong
+                                  ? captured.again.wrong->invariant + ": " + captured.again.wrong->message
+                                  : std::string("it ended clean");
+      send({finding::kind::determinism,
+            {},
+            where(spec) + ": the violation of " + outcome.wrong->invariant + " did not repeat: " + now,
+            0,
+            false});
     }
     if (board_.all().violations.fetch_add(1) + 1 >= settings_.violations_max) board_.all().stop = true;
     send(out);
   }
 
   void not_repeated(const campaign_unit& u, const run_outcome& first, const run_outcome& second) {
-    std::string sentence = where(board_.spec(u)) + ": two runs differ: fingerprints " + first.fingerprint + " and " +
-                           second.fingerprint;
+    std::string sentence =
+        where(board_.spec(u)) + ": two runs differ: fingerprints " + first.fingerprint + " and " + second.fingerprint;
     const auto texts = [&] {
       event_collector out(event_collector::form::text, compared_events_max);
       listener* const listening[] = {&out};
-      run_one(board_.spec(u), board_.plan_for(u), *strategies_[u.strategy], {settings_.checks, listening, false, false});
+      run_one(board_.spec(u), board_.plan_for(u), *strategies_[u.strategy],
+              {settings_.checks, listening, false, false});
       return std::move(out.lines);
     };
     const auto a = texts();

@@ -60,7 +60,7 @@ class campaign_board {
   const std::uint64_t units;
 
   campaign_unit unit(std::uint64_t number) const;
-  run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed}; }
+  run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed, settings.steps_max}; }
   plan plan_for(const campaign_unit& u) const;
 
  private:

@@ -19,7 +19,8 @@ struct unit {
   std::int64_t factor;
 };
 constexpr unit size_units[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-constexpr unit time_units[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}, {"min", 60'000'000'000}};
+constexpr unit time_units[] = {
+    {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}, {"min", 60'000'000'000}};
 
 std::optional<std::uint64_t> whole(std::string_view text) {
   std::uint64_t value = 0;
@@ -81,10 +82,8 @@ std::string objection(const option_description& o, const std::string& value) {
     return o.high == any ? "from " + shown(o.low) : "from " + shown(o.low) + " to " + shown(o.high);
   };
   switch (o.kind) {
-    case option_kind::flag:
-      return "";
-    case option_kind::text:
-      return value.empty() ? "needs a value" : "";
+    case option_kind::flag: return "";
+    case option_kind::text: return value.empty() ? "needs a value" : "";
     case option_kind::count: {
       const auto number = whole(value);
       return number && *number >= o.low && *number <= o.high ? "" : is + "no whole number " + range("");
@@ -92,7 +91,8 @@ std::string objection(const option_description& o, const std::string& value) {
     case option_kind::duration: {
       const auto ns = parse_duration(value);
       if (!ns) return is + "no time with a unit (ns, us, ms, s, min), as 60s or 250ms";
-      const bool inside = *ns >= 0 && static_cast<std::uint64_t>(*ns) >= o.low && static_cast<std::uint64_t>(*ns) <= o.high;
+      const bool inside =
+          *ns >= 0 && static_cast<std::uint64_t>(*ns) >= o.low && static_cast<std::uint64_t>(*ns) <= o.high;
       return inside ? "" : is + "not " + range("ms");
     }
     case option_kind::seeds: {
@@ -107,8 +107,7 @@ std::string objection(const option_description& o, const std::string& value) {
                  ? ""
                  : is + "no part I/N with I from 1 to N, as 1/4";
     }
-    case option_kind::words:
-      return one_of(o.value, value) ? "" : is + "none of " + std::string(o.value);
+    case option_kind::words: return one_of(o.value, value) ? "" : is + "none of " + std::string(o.value);
     case option_kind::strategy: {
       const auto made = make_strategy(value);
       return made ? "" : made.error();
@@ -136,8 +135,8 @@ std::optional<std::int64_t> parse_duration(std::string_view text) { return scale
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
   constexpr unit plain[] = {{"", 1}};
-  for (const std::span<const unit> units : {std::span<const unit>(plain), std::span<const unit>(size_units),
-                                            std::span<const unit>(time_units)}) {
+  for (const std::span<const unit> units :
+       {std::span<const unit>(plain), std::span<const unit>(size_units), std::span<const unit>(time_units)}) {
     if (const auto value = scaled(text, units)) return value;
   }
   return std::nullopt;

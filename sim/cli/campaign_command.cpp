@@ -42,6 +42,7 @@ int campaign_command(const arguments& given) {
   settings.workers = static_cast<unsigned>(given.count("--jobs"));
   std::tie(settings.shard, settings.shards) = given.pair("--shard");
   settings.traces_directory = given.text("--traces");
+  settings.steps_max = given.count("--steps-max");
   settings.violations_max = given.count("--stop-after");
   settings.run_seconds_max = static_cast<unsigned>(given.duration_ns("--run-limit") / 1'000'000'000);
 

@@ -79,6 +79,7 @@ int explore_command(const arguments& given) {
   settings.preemptions = static_cast<std::uint32_t>(given.count("--preemptions"));
   settings.seed_first = settings.seed_last = given.count("--seed");
   settings.workers = static_cast<unsigned>(given.count("--jobs"));
+  settings.steps_max = given.count("--steps-max");
   settings.traces_directory = given.text("--traces");
   settings.run_seconds_max = static_cast<unsigned>(given.duration_ns("--run-limit") / 1'000'000'000);
   if (given.given("--faults")) add_faults(settings.jobs, settings.seed_first);
@@ -100,10 +101,10 @@ int explore_command(const arguments& given) {
     std::puts(dump(summary_json(settings, s, {}, inert)).c_str());
   } else {
     for (const std::string& sentence : s.determinism_failures) std::printf("determinism: %s\n", sentence.c_str());
-    const char* how = s.complete                ? "that is all of them"
-                      : !s.violations.empty()   ? "it ended at a violation"
-                      : stop_requested()        ? "it was stopped"
-                                                : "it did not finish";
+    const char* how = s.complete              ? "that is all of them"
+                      : !s.violations.empty() ? "it ended at a violation"
+                      : stop_requested()      ? "it was stopped"
+                                              : "it did not finish";
     std::printf("explore: %llu schedules with at most %u preemptions, %llu steps, %zu violations; %s\n",
                 static_cast<unsigned long long>(s.runs), settings.preemptions, static_cast<unsigned long long>(s.steps),
                 s.violations.size(), how);

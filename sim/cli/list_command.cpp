@@ -107,7 +107,10 @@ int list_command(const arguments& given) {
   constexpr struct {
     const char* name;
     json (*make)();
-  } parts[] = {{"scenarios", scenarios}, {"invariants", invariants}, {"faults", faults}, {"models", models_listed},
+  } parts[] = {{"scenarios", scenarios},
+               {"invariants", invariants},
+               {"faults", faults},
+               {"models", models_listed},
                {"reached", reached}};
   const std::string only = given.text("WHAT");
   json document;

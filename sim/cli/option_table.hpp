@@ -28,10 +28,10 @@ struct option_description {
   std::string_view commands;  // " run campaign ", with spaces around
   std::string_view name;      // "--seed"; without dashes: by position
   option_kind kind;
-  std::string_view value;     // what stands for the value in help
-  std::string_view initial;   // empty: none
+  std::string_view value;    // what stands for the value in help
+  std::string_view initial;  // empty: none
   std::uint64_t low, high;
-  bool many;                  // may be given more than once; by position: none or more
+  bool many;  // may be given more than once; by position: none or more
   bool required;
   std::string_view text;
 };
@@ -66,7 +66,8 @@ inline constexpr option_description option_table[] = {
      "seeds of the runs, B included; with --for: 1.. without end"},
     {" campaign ", "--for", option_kind::duration, "TIME", "", 1'000'000, 1'000'000'000'000'000, false, false,
      "end after this much real time, as 60s"},
-    {" campaign explore ", "--jobs", option_kind::count, "N", "1", 1, 256, false, false, "processes that share the work"},
+    {" campaign explore ", "--jobs", option_kind::count, "N", "1", 1, 256, false, false,
+     "processes that share the work"},
     {" run ", "--strategy", option_kind::strategy, "S", "random", 0, 0, false, false,
      "who chooses: fifo, random, random:stay=N,time=N, exhaustive:P (its first schedule)"},
     {" campaign ", "--strategy", option_kind::strategy, "S", "random", 0, 0, true, false,
@@ -85,9 +86,14 @@ inline constexpr option_description option_table[] = {
     {" replay ", "--until", option_kind::count, "N", "", 1, any, false, false, "stop after the event with this number"},
     {" run campaign explore ", "--traces", option_kind::text, "DIR", "traces-found", 0, 0, false, false,
      "where traces of violations go"},
-    {" campaign ", "--stop-after", option_kind::count, "N", "100", 1, any, false, false, "end after so many violations"},
+    {" campaign ", "--stop-after", option_kind::count, "N", "100", 1, any, false, false,
+     "end after so many violations"},
     {" campaign explore ", "--run-limit", option_kind::duration, "TIME", "120s", 1'000'000'000, 86'400'000'000'000,
      false, false, "real time of one run; one that takes longer is ended as a crash"},
+    {" replay ", "--run-limit", option_kind::duration, "TIME", "600s", 1'000'000'000, 86'400'000'000'000, false, false,
+     "real time of one run; one that takes longer is ended as a crash"},
+    {" run campaign explore ", "--steps-max", option_kind::count, "N", "2000000", 1, any, false, false,
+     "scheduling points of one run; more are a livelock"},
     {" campaign ", "--quiet", option_kind::flag, "", "", 0, 0, false, false, "violations and the last line only"},
     {" models ", "--dot", option_kind::text, "DIR", "", 0, 0, false, false, "write each as Graphviz text"},
     {" models ", "--svg", option_kind::text, "DIR", "", 0, 0, false, false, "write each as a picture, by Graphviz"},

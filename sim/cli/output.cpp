@@ -7,8 +7,7 @@
 namespace holdfast::sim {
 
 std::string shell_word(const std::string& text) {
-  constexpr std::string_view plain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";
   if (!text.empty() && text.find_first_not_of(plain) == text.npos) return text;
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
@@ -104,10 +103,11 @@ void progress_bar::show(const campaign_progress& p) {
   const bool bounded = p.runs_total != 0 || p.seconds_max > 0;
   char remaining[32] = "";
   if (bounded) {
-    std::snprintf(remaining, sizeof remaining, ", %d:%02d left", static_cast<int>(left) / 60, static_cast<int>(left) % 60);
+    std::snprintf(remaining, sizeof remaining, ", %d:%02d left", static_cast<int>(left) / 60,
+                  static_cast<int>(left) % 60);
   }
-  std::fprintf(stderr, "\r\033[K%s%s%s%llu runs, %.0f/s%s, %zu violations", bounded ? "[" : "", bounded ? bar.c_str() : "",
-               bounded ? "] " : "", static_cast<unsigned long long>(p.runs),
+  std::fprintf(stderr, "\r\033[K%s%s%s%llu runs, %.0f/s%s, %zu violations", bounded ? "[" : "",
+               bounded ? bar.c_str() : "", bounded ? "] " : "", static_cast<unsigned long long>(p.runs),
                p.seconds > 0 ? static_cast<double>(p.runs) / p.seconds : 0.0, remaining, p.violations);
   std::fflush(stderr);
   shown_ = true;

@@ -20,7 +20,7 @@ void print(const replay_report& r) {
   if (r.outcome == "crash") text += ", " + r.message;
   if (r.outcome == "violation" && r.result != replay_result::diverged) text += ": " + r.message;
   if (!r.difference.empty()) text += "\n  " + r.difference;
-  if (r.followed != r.choices) {
+  if (r.followed != r.choices && r.outcome != "crash") {
     text += "\n  choices followed: " + std::to_string(r.followed) + " of " + std::to_string(r.choices);
   }
   std::puts(text.c_str());
@@ -57,6 +57,7 @@ int replay_command(const arguments& given) {
   settings.checks = invariants::all_checks();
   if (given.flag("--events")) settings.events = json ? event_collector::form::json : event_collector::form::text;
   settings.until = given.count_if_given("--until");
+  settings.run_seconds_max = static_cast<unsigned>(given.duration_ns("--run-limit") / 1'000'000'000);
 
   nlohmann::ordered_json document;
   document["traces"] = nlohmann::ordered_json::array();
@@ -87,8 +88,8 @@ int replay_command(const arguments& given) {
   if (json) {
     std::puts(dump(document).c_str());
   } else if (unreadable != files.size()) {
-    std::printf("replay: %zu traces, %zu same, %zu diverged, %zu different\n", counts[0] + counts[1] + counts[2], counts[0],
-                counts[1], counts[2]);
+    std::printf("replay: %zu traces, %zu same, %zu diverged, %zu different\n", counts[0] + counts[1] + counts[2],
+                counts[0], counts[1], counts[2]);
   }
   if (unreadable != 0) return exit_usage;
   return counts[1] + counts[2] != 0 || stop_requested() ? exit_replay_differs : exit_fine;

@@ -32,8 +32,8 @@ struct report {
 
 struct wishes {
   std::string strategy;
-  std::string trace;             // file; empty: none wanted
-  std::string traces_directory;  // for violations
+  std::string trace;                            // file; empty: none wanted
+  std::string traces_directory;                 // for violations
   std::optional<event_collector::form> events;  // to be shown
   bool events_in_trace = false;
 };
@@ -77,8 +77,8 @@ report make_run(const run_spec& spec, const campaign_settings& settings, const w
                                                    : 0;
   const captured_run captured = capture(spec, plan, outcome, out.strategy, settings.checks, events_max);
   if (!captured.repeated) {
-    out.determinism = "the run did not repeat itself: fingerprints " + outcome.fingerprint + " and " +
-                      captured.again.fingerprint;
+    out.determinism =
+        "the run did not repeat itself: fingerprints " + outcome.fingerprint + " and " + captured.again.fingerprint;
     return out;
   }
   const std::string path = violation_path(w, spec, out.strategy, out.invariant);
@@ -124,7 +124,7 @@ int run_command(const arguments& given) {
   campaign_settings settings = base;
   const scenario& what = scenario_named(given.text("SCENARIO"));
   settings.jobs = {job_for(what, given.settings())};
-  const run_spec spec{&what, settings.jobs.front().values, given.count("--seed")};
+  const run_spec spec{&what, settings.jobs.front().values, given.count("--seed"), given.count("--steps-max")};
   const bool json = given.flag("--json");
   wishes w;
   w.strategy = given.text("--strategy");
@@ -151,7 +151,8 @@ int run_command(const arguments& given) {
   s.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   s.complete = true;
   if (!r.determinism.empty()) s.determinism_failures.push_back(r.determinism);
-  if (r.wrong) s.violations.push_back({r.invariant, r.message, r.trace, std::string(what.name()), r.strategy, spec.seed});
+  if (r.wrong)
+    s.violations.push_back({r.invariant, r.message, r.trace, std::string(what.name()), r.strategy, spec.seed});
   for (std::size_t i = 0; i < settings.checks.size() && 2 * i + 1 < r.counts.size(); ++i) {
     const check& c = *settings.checks[i];
     s.checks.push_back({c.id(), c.sentence(), r.counts[2 * i], r.counts[2 * i + 1]});

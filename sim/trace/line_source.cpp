@@ -32,7 +32,7 @@ struct line_source::state {
   // The last call filled its output: more may come without further input.
   bool more_inside = false;
   bool at_end = false;
-  std::string text;       // what was read and not yet given away begins at `begin`
+  std::string text;  // what was read and not yet given away begins at `begin`
   std::size_t begin = 0;
   std::size_t searched = 0;  // no line end before here
 };
@@ -86,8 +86,8 @@ std::expected<bool, std::string> line_source::fill() {
       ZSTD_outBuffer output{s.text.data() + old, chunk, 0};
       const std::size_t answer = ZSTD_decompressStream(s.stream.get(), &output, &s.input);
       if (ZSTD_isError(answer)) {
-        return std::unexpected(complain(number_ + 1, std::string("the compressed data is damaged: ") +
-                                                         ZSTD_getErrorName(answer)));
+        return std::unexpected(
+            complain(number_ + 1, std::string("the compressed data is damaged: ") + ZSTD_getErrorName(answer)));
       }
       s.frame_complete = answer == 0;
       s.more_inside = answer != 0 && output.pos == chunk;

@@ -163,6 +163,7 @@ trace_header read_header(fields& line) {
   out.core = line.text("core");
   if (!is_hexadecimal(out.core)) refuse("field 'core' of the header is no build id");
   for (const json& id : line.array("promises")) out.promises.push_back(line.as_text(id, "promises"));
+  if (const json* steps = line.find("steps_max")) out.steps_max = line.as_count(*steps, "steps_max");
   return out;
 }
 
@@ -300,18 +301,10 @@ class builder {
     started_ = true;
     last_ = is;
     switch (is) {
-      case kind::header:
-        out.header = read_header(line);
-        break;
-      case kind::op:
-        out.what.ops.push_back(read_op(line));
-        break;
-      case kind::fault:
-        out.what.faults.push_back(read_fault(line));
-        break;
-      case kind::choices:
-        read_choices(line, out.choices);
-        break;
+      case kind::header: out.header = read_header(line); break;
+      case kind::op: out.what.ops.push_back(read_op(line)); break;
+      case kind::fault: out.what.faults.push_back(read_fault(line)); break;
+      case kind::choices: read_choices(line, out.choices); break;
       case kind::event:
         read_event(line, last_event_);
         ++out.events;
@@ -352,7 +345,8 @@ std::expected<trace_file, std::string> read_trace(const std::string& path) {
     }
   }
   if (source->number() == 0) return std::unexpected(path + ":1: the file is empty");
-  if (!made.ended()) return std::unexpected(source->complain(source->number(), "the file breaks off here: no end line follows"));
+  if (!made.ended())
+    return std::unexpected(source->complain(source->number(), "the file breaks off here: no end line follows"));
   return std::move(made.out);
 }
 

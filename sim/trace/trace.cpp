@@ -4,12 +4,9 @@ namespace holdfast::sim {
 
 std::string_view name_of(trace_outcome outcome) noexcept {
   switch (outcome) {
-    case trace_outcome::clean:
-      return "clean";
-    case trace_outcome::violation:
-      return "violation";
-    case trace_outcome::crash:
-      return "crash";
+    case trace_outcome::clean: return "clean";
+    case trace_outcome::violation: return "violation";
+    case trace_outcome::crash: return "crash";
   }
   return "";
 }

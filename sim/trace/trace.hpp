@@ -42,6 +42,8 @@ struct trace_header {
   std::string origin = "simulated";  // or "recorded", "written"
   std::string core;                  // build id of the program that wrote it; empty in a written trace
   std::vector<std::string> promises;
+  /// More scheduling points are a livelock; written only if it is not what every run has.
+  std::optional<std::uint64_t> steps_max;
 };
 
 struct trace_choice {
@@ -61,10 +63,10 @@ std::string_view name_of(trace_outcome outcome) noexcept;
 
 struct trace_end {
   trace_outcome outcome = trace_outcome::clean;
-  std::string invariant;    // of a violation
-  std::string message;      // of a violation
-  std::uint64_t event = 0;  // of a violation: number of the event at which it was noticed
-  std::string signal;       // of a crash: "SIGSEGV"
+  std::string invariant;       // of a violation
+  std::string message;         // of a violation
+  std::uint64_t event = 0;     // of a violation: number of the event at which it was noticed
+  std::string signal;          // of a crash: "SIGSEGV"
   std::string core = "clean";  // or the mutant's id
   /// In a mutant's trace: what the clean core must do.
   std::optional<trace_outcome> on_clean_core;

@@ -109,6 +109,7 @@ std::string header_line(const trace_header& h) {
   out["origin"] = h.origin;
   out["core"] = h.core;
   out["promises"] = h.promises;
+  if (h.steps_max) out["steps_max"] = *h.steps_max;
   return dump(out);
 }
 

@@ -42,7 +42,7 @@ class exhaustive_strategy final : public strategy {
     std::uint32_t tried;     // entries tried in order: `unforced`, then the others from 0
     bool keeps;              // the current fiber could go on: every other entry costs
     bool calm;
-    std::uint32_t spent;     // preemptions before this choice
+    std::uint32_t spent;  // preemptions before this choice
   };
   static std::uint32_t entry_of(const frame& f, std::uint32_t tried) noexcept;
   static std::uint32_t cost_of(const frame& f, std::uint32_t entry) noexcept;

@@ -29,7 +29,8 @@ std::expected<random_weights, std::string> weights(std::string_view text) {
     const std::size_t equals = part.find('=');
     const std::string_view key = part.substr(0, equals);
     std::uint32_t* into = key == "stay" ? &out.stay : key == "time" ? &out.time : nullptr;
-    if (into == nullptr) return std::unexpected("random has no weight '" + std::string(key) + "'; it has stay and time");
+    if (into == nullptr)
+      return std::unexpected("random has no weight '" + std::string(key) + "'; it has stay and time");
     const auto value = number(equals == part.npos ? "" : part.substr(equals + 1), 1000);
     if (!value) return std::unexpected("weight " + std::string(key) + " of random needs a number from 0 to 1000");
     *into = *value;
