@@ -44,7 +44,7 @@ class transporting_device final : public device {
 device_factory ucx_device(ucx_device_options options) {
   return [options = std::move(options)](platform::host& host, event_log& log,
                                         std::uint64_t incarnation) -> result<std::unique_ptr<device>> {
-    result<ucx::ucp_table> table = ucx::load_ucp(log, options.library.c_str());
+    auto table = ucx::load_ucp(log, options.library.c_str());
     if (!table) return std::unexpected(table.error());
     transport::settings values = options.transport;
     values.incarnation = incarnation;

@@ -194,6 +194,7 @@ TEST(PinnedAllocation, AnArenaThatNobodyWaitsForAnyMoreIsPublishedEmpty) {
     gone.cancel();
     gone.wait();
     at.device->hold_maps(false);
+    while (at.events(event_id::arena_published) == 0) platform::yield();
     auto whole = at.alloc(16 * granule);
     expect(whole && at.device->maps_seen.value() == 1, "whole");
     bool adopted = false;
