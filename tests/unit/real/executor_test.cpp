@@ -221,6 +221,45 @@ TEST(RealExecutor, WorkIsNotHeldUpByTheThreadThatKeepsTime) {
   EXPECT_EQ(far.dropped, 1u);
 }
 
+// Ends when another timer or item has run: only a second thread can help it.
+struct dependent final : platform::timer_item {
+  explicit dependent(const counted_timer& other) : awaited(other) {}
+  void run() noexcept override {
+    while (awaited.ran == 0) std::this_thread::yield();
+    done = true;
+  }
+  void drop() noexcept override {}
+  const counted_timer& awaited;
+  std::atomic<bool> done{false};
+};
+
+TEST(RealExecutor, ATimerThatTakesLongDoesNotHoldUpTheNextOne) {
+  platform::executor_pool pool(3);
+  for (unsigned round = 0; round < 20; ++round) {
+    counted_timer second;
+    dependent first(second);
+    const auto begin = platform::clock().now();
+    ASSERT_TRUE(pool.get().arm(second, begin + std::chrono::milliseconds(2)));
+    ASSERT_TRUE(pool.get().arm(first, begin + std::chrono::milliseconds(1)));
+    while (!first.done) std::this_thread::yield();
+  }
+}
+
+TEST(RealExecutor, OfTwoItemsPostedTogetherEachGetsAThreadEvenIfOneOfThemKeepsTime) {
+  platform::executor_pool pool(2);
+  counted_timer far;
+  ASSERT_TRUE(pool.get().arm(far, platform::never));
+  for (unsigned round = 0; round < 2'000; ++round) {
+    counted_timer second;
+    dependent first(second);
+    ASSERT_TRUE(pool.get().post(first));
+    ASSERT_TRUE(pool.get().post(second));
+    while (!first.done) std::this_thread::yield();
+  }
+  pool.stop();
+  EXPECT_EQ(far.dropped, 1u);
+}
+
 TEST(RealExecutor, SeveralThreadsMayStopAndEachReturnsWhenAllIsDone) {
   for (unsigned round = 0; round < 50; ++round) {
     platform::executor_pool pool(2);
