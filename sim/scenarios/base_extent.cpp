@@ -22,7 +22,7 @@ class extent_stage final : public base_stage {
 
   explicit extent_stage(world& w) : base_stage(w, "base extent index") {}
 
-  static op draw(random_stream& random, const std::string& who, std::int64_t, std::int64_t step) {
+  static op draw(random_stream& random, const std::string& who, std::int64_t, std::int64_t step, bool) {
     if (step > 0 && random.below(2) == 0) return {who, "put", {}, {}};
     return {who, "take", {{"granules", static_cast<std::int64_t>(random.between(1, 9))}}, {}};
   }

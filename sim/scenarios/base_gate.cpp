@@ -21,15 +21,15 @@ class gate_stage final : public base_stage {
 
   explicit gate_stage(world& w) : base_stage(w, "base gate") {}
 
-  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step) {
+  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
     // The first lanes are what every plan needs to be interesting: somebody inside, somebody who closes and drains.
     if (lane == 0 && step < 2) return {who, step == 0 ? "enter" : "leave", {}, {}};
     if (lane == 1 && step == 0) return {who, "close", {}, {}};
     switch (random.below(lane == 1 ? 3 : 6)) {
       case 0:
       case 1: return {who, "drain", {}, {}};
-      case 2: return {who, "drain_task", {}, {}};
-      case 3: return {who, "drain", {{"ns", 1'000}}, {}};
+      case 2: return {who, extras ? "drain_task" : "drain", {}, {}};
+      case 3: return extras ? op{who, "drain", {{"ns", 1'000}}, {}} : op{who, "enter", {}, {}};
       case 4: return {who, "enter", {}, {}};
       default: return {who, "leave", {}, {}};
     }
@@ -113,7 +113,7 @@ class gate_stage final : public base_stage {
     bool done = false;
     if (step.what == "drain_task") {
       awaited<result<bool>> ended(owner());
-      start(drained(context("drain"), gate_.get(), deadline), ended);
+      start_here(drained(context("drain"), gate_.get(), deadline), ended);
       done = ended.wait().value_or(false).value_or(false);
     } else {
       done = gate_->drain_blocking(deadline);

@@ -16,7 +16,9 @@ class generation_stage final : public base_stage {
 
   explicit generation_stage(world& w) : base_stage(w, "base generation") {}
 
-  static op draw(random_stream&, const std::string& who, std::int64_t, std::int64_t) { return {who, "issue", {}, {}}; }
+  static op draw(random_stream&, const std::string& who, std::int64_t, std::int64_t, bool) {
+    return {who, "issue", {}, {}};
+  }
 
   std::optional<std::string> inspect(const op& step) const override {
     return step.what == "issue" ? std::nullopt : std::optional<std::string>("there is no such step; there is issue");

@@ -28,7 +28,7 @@ class ledger_stage final : public base_stage {
 
   explicit ledger_stage(world& w) : base_stage(w, "base ledger") {}
 
-  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step) {
+  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
     const auto bytes = static_cast<std::int64_t>(random.between(3, 8));
     if (lane == 0 && step == 0) return {who, "reserve", {{"bytes", 7}}, {}};
     switch (random.below(7)) {
@@ -37,7 +37,7 @@ class ledger_stage final : public base_stage {
       case 2: return {who, "drop", {}, {}};
       case 3: return {who, "commit", {}, {}};
       case 4: return {who, "release", {}, {}};
-      case 5: return {who, "wait_task", {{"bytes", bytes}}, {}};
+      case 5: return {who, extras ? "wait_task" : "wait", {{"bytes", bytes}}, {}};
       default: return {who, "wait", {{"bytes", bytes}}, {}};
     }
   }
@@ -125,7 +125,7 @@ class ledger_stage final : public base_stage {
   }
   reservation wait_in_task(std::uint64_t bytes) {
     awaited<result<reservation>> ended(owner());
-    start(reserve_patiently(context("reserve"), ledger_.get(), bytes), ended);
+    start_here(reserve_patiently(context("reserve"), ledger_.get(), bytes), ended);
     auto& answer = ended.wait();
     if (!answer || !*answer) return reservation();
     return std::move(**answer);

@@ -26,21 +26,22 @@ class turn_stage final : public base_stage {
 
   explicit turn_stage(world& w) : base_stage(w, "base turn") {}
 
-  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t) {
+  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
+    if (step % 2 != 0) return {who, extras && random.below(2) == 0 ? "release_elsewhere" : "release", {}, {}};
+    if (!extras) return {who, lane == 0 && random.below(2) == 0 ? "try_take" : "take", {}, {}};
     switch (random.below(6)) {
-      case 0: return {who, "cancel", {{"slot", static_cast<std::int64_t>(random.below(2))}}, {}};
+      case 0: return {who, "cancel", {{"slot", static_cast<std::int64_t>(random.below(3))}}, {}};
       case 1: return {who, "try_take", {}, {}};
-      case 2: return {who, "take_elsewhere", {{"slot", lane % slots}}, {}};
-      case 3: return {who, "take", {{"slot", lane % slots}, {"ns", 1'000}}, {}};
+      case 2: return {who, "take", {{"slot", lane % slots}, {"ns", 1'000}}, {}};
       default: return {who, "take", {{"slot", lane % slots}}, {}};
     }
   }
 
   std::optional<std::string> inspect(const op& step) const override {
     if (const std::int64_t slot = step.number("slot"); slot < 0 || slot >= slots) return "slot is not in 0..7";
-    for (const std::string_view known : {"take", "take_elsewhere", "try_take", "cancel"})
+    for (const std::string_view known : {"take", "try_take", "release", "release_elsewhere", "cancel"})
       if (step.what == known) return std::nullopt;
-    return "there is no such step; there are cancel, take, take_elsewhere, try_take";
+    return "there is no such step; there are cancel, release, release_elsewhere, take, try_take";
   }
 
   void open(platform::host&) override {
@@ -48,46 +49,34 @@ class turn_stage final : public base_stage {
     for (auto& each : asked_) each.make(cancellation::make());
   }
 
-  step_result run(const std::string&, const op& step) override {
+  step_result run(const std::string& who, const op& step) override {
     const auto slot = static_cast<std::size_t>(step.number("slot"));
     if (step.what == "cancel") {
       cancelled_[slot] = true;
       (*asked_[slot])->request();
       return {};
     }
+    subject<turn::holder>& mine = holder_of(who);
+    if (step.what == "release_elsewhere" && mine) {
+      --holders_;
+      auto other = platform::thread::start("other", [held = std::move(*mine)]() mutable { held.release(); });
+      if (other) other->join();
+      mine.destroy();
+      return {};
+    }
+    // Who waits for the turn while it has it would wait for itself.
+    release(who);
+    if (step.what == "release" || step.what == "release_elsewhere") return {};
     if (step.what == "try_take") {
       turn::holder held = turn_->try_take();
       if (!held) return {false, 1};
-      use();
-      held.release();
+      keep(mine, std::move(held));
       return {};
     }
-    const std::int64_t ns = step.number("ns", -1);
-    const platform::time_point deadline =
-        ns < 0 ? platform::never : platform::time_point(platform::duration(owner().now() + ns));
-    awaited<result<turn::holder>> ended(owner());
-    start(take(context("take", asked_[slot]->get()), turn_.get(), deadline), ended);
-    auto& answer = ended.wait();
-    if (!answer) {
-      expect(false, "no task is dropped while its executor runs");
-      return {false, 1};
-    }
-    if (!*answer) {
-      expect(answer->error().code != error_code::cancelled || cancelled_[slot], "only who was cancelled is cancelled");
-      expect(answer->error().code != error_code::timed_out || ns >= 0, "only a wait with a deadline times out");
-      return {false, static_cast<std::uint64_t>(answer->error().code)};
-    }
-    use();
-    if (step.what == "take_elsewhere") {
-      auto other = platform::thread::start("other", [held = std::move(**answer)]() mutable { held.release(); });
-      if (other) other->join();
-    } else {
-      (*answer)->release();
-    }
-    return {};
+    return take_patiently(mine, step);
   }
 
-  void lane_ended(const std::string&) override {}
+  void lane_ended(const std::string& who) override { release(who); }
 
   void close() override {
     expect(!turn_->taken() && turn_->waiting() == 0, "nobody has the turn or waits for it in the end");
@@ -96,16 +85,46 @@ class turn_stage final : public base_stage {
   }
 
  private:
-  // While somebody has the turn nobody else does, also if another fiber runs meanwhile.
-  void use() {
+  step_result take_patiently(subject<turn::holder>& mine, const op& step) {
+    const std::int64_t ns = step.number("ns", -1);
+    const platform::time_point deadline =
+        ns < 0 ? platform::never : platform::time_point(platform::duration(owner().now() + ns));
+    // Without a slot nobody can cancel.
+    const bool cancellable = step.numbers.contains("slot");
+    const auto slot = static_cast<std::size_t>(step.number("slot"));
+    awaited<result<turn::holder>> ended(owner());
+    start_here(take(context("take", cancellable ? asked_[slot]->get() : nullptr), turn_.get(), deadline), ended);
+    auto& answer = ended.wait();
+    expect(answer.has_value(), "no task is dropped while its executor runs");
+    if (!answer) return {false, 1};
+    if (*answer) {
+      keep(mine, std::move(**answer));
+      return {};
+    }
+    expect(answer->error().code != error_code::cancelled || (cancellable && cancelled_[slot]),
+           "only who was cancelled is cancelled");
+    expect(answer->error().code != error_code::timed_out || ns >= 0, "only a wait with a deadline times out");
+    return {false, static_cast<std::uint64_t>(answer->error().code)};
+  }
+  void keep(subject<turn::holder>& mine, turn::holder held) {
     expect(++holders_ == 1, "one fiber has the turn");
-    platform::yield();
+    mine.make(std::move(held));
+  }
+  void release(const std::string& who) {
+    subject<turn::holder>& mine = holder_of(who);
+    if (!mine) return;
     --holders_;
+    mine.destroy();
+  }
+  subject<turn::holder>& holder_of(const std::string& who) {
+    kernel_scope kernel;
+    return holder_[who];
   }
 
   subject<turn> turn_;
   std::array<subject<intrusive_ptr<cancellation>>, slots> asked_;
   std::array<bool, slots> cancelled_{};
+  std::map<std::string, subject<turn::holder>> holder_;
   int holders_ = 0;
 };
 
