@@ -235,7 +235,8 @@ struct request final : object {
   ucs_status_t status = UCS_INPROGRESS;
   ucp_send_nbx_callback_t callback = nullptr;
   void* user_data = nullptr;
-  bool ending = false;  // an end_request message is on its way
+  bool ending = false;    // an end_request message is on its way
+  bool released = false;  // freed before its end: goes on without a callback
   // GET
   std::byte* destination = nullptr;
   std::size_t bytes = 0;
