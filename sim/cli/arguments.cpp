@@ -142,6 +142,31 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+// CLI11 gives such words to whatever takes a value, and complains about that.
+void refuse_unknown_words(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  const std::string command = argv[1];
+  std::string commands;
+  bool known = false;
+  for (const command_description& c : command_table) {
+    commands += (commands.empty() ? "" : ", ") + std::string(c.name);
+    known = known || c.name == command;
+  }
+  if (!known) throw usage_error{"there is no command '" + command + "'; there are " + commands};
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const std::string_view name = word.substr(0, word.find('='));
+    if (!word.starts_with("--") || word == "--" || name == "--help") continue;
+    const bool declared = std::ranges::any_of(
+        option_table, [&](const option_description& o) { return o.name == name && belongs(o, command); });
+    if (!declared) throw usage_error{command + " has no option " + std::string(name) + "; see " + command + " --help"};
+  }
+}
+
+}  // namespace
+
 arguments arguments::parse(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -149,6 +174,8 @@ arguments arguments::parse(int argc, const char* const* argv) {
                        std::ranges::find(later_options, word.substr(0, word.find('='))) != std::end(later_options);
     if (later) throw usage_error{"'" + std::string(word) + "' is not in this version"};
   }
+
+  refuse_unknown_words(argc, argv);
 
   CLI::App app("Runs the core of Holdfast in a simulated world: every interleaving, every failure, repeatable.",
                "holdfast-sim");
@@ -176,9 +203,10 @@ arguments arguments::parse(int argc, const char* const* argv) {
       if (!o.initial.empty()) text += " (otherwise " + std::string(o.initial) + ")";
       CLI::Option* made = sub->add_option(name, b.values, text);
       made->type_name(o.name == o.value ? "" : std::string(o.value))->required(o.required);
-      if (!o.many) made->expected(1);
+      const bool by_position = !o.name.starts_with('-');
+      if (!o.many && !by_position) made->expected(1);
       // One value for each --option, so that what follows it is not swallowed.
-      if (o.many && o.name.starts_with('-')) made->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      if (o.many && !by_position) made->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     }
   }
   arguments out;
@@ -195,6 +223,9 @@ arguments arguments::parse(int argc, const char* const* argv) {
   out.command_ = chosen->get_name();
   for (const bound& b : all) {
     if (b.command != chosen) continue;
+    if (b.values.size() > 1 && !b.what->many) {
+      throw usage_error{std::string(b.what->name) + ": there may be one, and '" + b.values[1] + "' is a second"};
+    }
     for (const std::string& value : b.values) {
       if (const std::string wrong = objection(*b.what, value); !wrong.empty()) {
         throw usage_error{std::string(b.what->name) + ": " + wrong};
