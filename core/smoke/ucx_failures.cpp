@@ -1,0 +1,233 @@
+#include <holdfast/platform/abi.hpp>
+
+#include "smoke/pattern.hpp"
+#include "smoke/ucx_stage.hpp"
+
+#include <algorithm>
+#include <deque>
+
+namespace holdfast::smoke {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
+
+std::uint64_t posted(node& own) { return own.peers().snapshot().operations.posted; }
+
+bool touches(std::span<const std::byte> a, const std::byte* from, std::size_t bytes) {
+  return a.data() < from + bytes && from < a.data() + a.size();
+}
+
+// ---- Cancelled ------------------------------------------------------------------------------------------------------
+
+std::string cancelled(ucx_stage& stage, peer_process& peer, std::string& figure) {
+  node& own = *stage.own;
+  const std::uint64_t bytes = std::min<std::uint64_t>(stage.with.given.bytes, 4 * mebi);
+  auto got = own.alloc(bytes);
+  if (!got) return got.error();
+  // Where it is, for comparing addresses. From here on nobody of ours reads or writes there.
+  const std::byte* const room = got->bytes().data();
+
+  // A peer that stands still cannot answer: the GET is in flight for as long as we like.
+  if (!peer.stop()) return "the peer is gone";
+  pending_get get(own, peer, 0, bytes, std::move(*got));
+  if (!eventually([&] { return posted(own) > 0; }, 10s)) return "the GET was not posted within 10 s";
+  const steady::time_point asked = steady::now();
+  get.cancel();
+  if (!get.wait(10s)) return "the waiter was not told within 10 s of the cancellation";
+  const auto told = get.failure();
+  if (!told || told->code != error_code::cancelled) return "the waiter was told something else than cancelled";
+  if (own.memory().in_flight_transfers() == 0) return "the transfer is not counted any more, though it goes on";
+
+  // Others take what room there is: none of it may be the room that is still written.
+  std::vector<pinned::buffer> others;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    auto other = own.alloc(bytes);
+    if (!other) return other.error();
+    if (touches(other->bytes(), room, bytes)) return "room was given away while a GET may still write it";
+    write_pattern(other->bytes(), 1000 + i);
+    others.push_back(std::move(*other));
+  }
+  peer.resume();
+  if (!eventually([&] { return own.memory().in_flight_transfers() == 0; }, patience))
+    return "the cancelled transfer did not end after the peer went on";
+  const std::int64_t held_ns = (steady::now() - asked).count();
+  for (std::uint64_t i = 0; i < others.size(); ++i)
+    if (first_wrong(others[i].bytes(), 1000 + i)) return "a cancelled GET wrote into somebody else's buffer";
+
+  // Now the room is free. Whoever gets it keeps every byte, also while the same peer goes on sending.
+  std::optional<pinned::buffer> tenant;
+  if (!eventually(
+          [&] {
+            auto again = own.memory().try_alloc(bytes);
+            if (!again) return false;
+            if (again->bytes().data() == room)
+              tenant.emplace(std::move(*again));
+            else
+              others.push_back(std::move(*again));
+            return tenant.has_value();
+          },
+          10s))
+    return "the room of the cancelled GET did not come back within 10 s";
+  write_pattern(tenant->bytes(), 2000);
+  auto into = own.alloc(bytes);
+  if (!into) return into.error();
+  pending_get after(own, peer, 0, bytes, std::move(*into));
+  if (!after.wait(patience)) return "a GET after the cancelled one did not end";
+  if (const auto why = after.failure()) return "a GET after the cancelled one failed: " + sentence(*why);
+  if (std::string wrong = after.wrong_bytes(); !wrong.empty()) return wrong;
+  if (first_wrong(tenant->bytes(), 2000)) return "the next tenant of the room lost a byte";
+  figure = "told after " + time_text(get.took_ns() - (asked - get.began()).count()) + ", " + bytes_text(bytes) +
+           " held for " + time_text(held_ns) +
+           " until the peer went on, then the room was used again, every byte checked";
+  return {};
+}
+
+// ---- Killed ---------------------------------------------------------------------------------------------------------
+
+// GETs that are surely under way: the peer stands still, and some of them are not over.
+std::string start_transfer(node& own, peer_process& peer, std::uint64_t bytes, std::deque<pending_get>& gets) {
+  constexpr int rounds = 4;
+  constexpr std::size_t at_once = 8;
+  for (int round = 0; round < rounds; ++round) {
+    gets.clear();
+    std::vector<pinned::buffer> buffers;
+    for (std::size_t i = 0; i < at_once; ++i) {
+      auto got = own.alloc(bytes);
+      if (!got) return got.error();
+      buffers.push_back(std::move(*got));
+    }
+    // In the last round it stands still from the beginning, for machines on which the others are over too soon.
+    const bool standing = round + 1 == rounds;
+    if (standing && !peer.stop()) return "the peer is gone";
+    for (pinned::buffer& one : buffers) gets.emplace_back(own, peer, 0, bytes, std::move(one));
+    if (standing) {
+      if (!eventually([&] { return posted(own) > 0; }, 10s)) return "the GETs were not posted within 10 s";
+      return {};
+    }
+    if (!gets.front().wait(patience)) return "a GET did not end";
+    if (!peer.stop()) return "the peer is gone";
+    if (!gets.back().came()) return {};
+    peer.resume();
+    for (pending_get& get : gets)
+      if (!get.wait(patience)) return "a GET did not end";
+  }
+  return {};
+}
+
+std::string killed(ucx_stage& stage, std::string& figure) {
+  node& own = *stage.own;
+  const std::uint64_t bytes = std::min<std::uint64_t>(stage.with.given.bytes, 16 * mebi);
+  auto peer = stage.start_peer(bytes);
+  if (!peer) return peer.error();
+  std::deque<pending_get> gets;
+  if (std::string wrong = start_transfer(own, **peer, bytes, gets); !wrong.empty()) return wrong;
+  const steady::time_point when = steady::now();
+  (*peer)->kill();
+  std::size_t failures = 0;
+  std::int64_t latest_ns = 0;
+  std::string_view code;
+  for (pending_get& get : gets) {
+    if (!get.wait(when + 5s - steady::now())) return "a GET is still pending 5 s after its peer was killed";
+    if (const auto why = get.failure()) {
+      if (why->code != error_code::peer_lost && why->code != error_code::transfer_failed)
+        return "a GET ended with something else: " + sentence(*why);
+      code = name_of(why->code);
+      latest_ns = std::max(latest_ns, (get.ended_at() - when).count());
+      ++failures;
+    } else if (std::string wrong = get.wrong_bytes(); !wrong.empty()) {
+      return wrong;
+    }
+  }
+  if (failures == 0) return "no GET was under way when the peer was killed";
+  if (!eventually([&] { return !own.peers().is_ready((*peer)->offered().who); }, 5s))
+    return "the peer still counts as connected";
+  if (!eventually([&] { return own.memory().in_flight_transfers() == 0; }, 5s)) return "transfers are still counted";
+  figure = std::to_string(failures) + " of " + std::to_string(gets.size()) + " GETs ended with " + std::string(code) +
+           " within " + time_text(latest_ns) + ", the others with every byte";
+  return {};
+}
+
+// ---- Stopped --------------------------------------------------------------------------------------------------------
+
+std::string stopped(ucx_stage& stage) {
+  node& own = *stage.own;
+  const std::uint64_t bytes = std::min<std::uint64_t>(stage.with.given.bytes, mebi);
+  auto peer = stage.start_peer(bytes);
+  if (!peer) return peer.error();
+  auto got = own.alloc(bytes);
+  if (!got) return got.error();
+  if (!(*peer)->stop()) return "the peer is gone";
+  pending_get get(own, **peer, 0, bytes, std::move(*got));
+  if (!eventually([&] { return posted(own) > 0; }, 10s)) return "the GET was not posted within 10 s";
+  if (get.wait(1s)) return "a GET ended though its peer stands still";
+  const auto counted = own.memory().snapshot();
+  std::uint64_t holds = 0;
+  for (const auto& arena : counted.arenas) holds += arena.holds;
+  if (counted.pool.in_flight != 1 || counted.gate.transfers != 1 || holds != 1 || posted(own) != 1)
+    return "the pending GET is not counted: " + counted.to_json();
+  stage.ok("peer stopped", "after 1 s the GET is pending, held and counted: 1 transfer, 1 hold, " +
+                               bytes_text(counted.budget.registered_bytes) + " stay registered");
+
+  constexpr auto deadline = 3s;
+  const auto ended = own.shut_down(deadline, patience);
+  stage.with.record.add("ucx-stopped", own.events());
+  if (!ended) return ended.error();
+  // What is due at the deadline may be late by what a busy machine needs to run it.
+  if (std::chrono::nanoseconds(ended->took_ns) > deadline + 2s)
+    return "the shutdown took " + time_text(ended->took_ns) + " of 3 s";
+  const runtime_report& report = ended->report;
+  if (report.pinned.transfers_outstanding != 1 || report.pinned.arenas_not_submitted != 1)
+    return "the report does not name the pending GET and its arena: " + report.to_json();
+  if (!report.clean()) return "something is left: " + report.to_json();
+  if (!get.wait(5s)) return "nobody told the waiter";
+  if (!get.failure()) return "a GET from a standing peer reports success";
+  if (const operations_seen seen = look_at_operations(own); !seen.wrong.empty()) return seen.wrong;
+  stage.ok("shutdown, GET stuck", "returned after " + time_text(ended->took_ns) +
+                                      " of 3 s; its report names 1 GET and 1 arena, held until the worker was gone; "
+                                      "0 bytes registered");
+  return {};
+}
+
+}  // namespace
+
+void check_cancelled(ucx_stage& stage) {
+  constexpr std::string_view name = "cancel in flight";
+  peer_process& peer = *stage.peers.front();
+  std::string figure;
+  const std::string wrong = cancelled(stage, peer, figure);
+  peer.resume();
+  wrong.empty() ? stage.ok(name, std::move(figure)) : stage.failed(name, wrong);
+}
+
+void check_killed(ucx_stage& stage) {
+  constexpr std::string_view name = "peer killed";
+  std::string figure;
+  const std::string wrong = killed(stage, figure);
+  wrong.empty() ? stage.ok(name, std::move(figure)) : stage.failed(name, wrong);
+}
+
+void check_stopped(ucx_stage& stage) {
+  const std::string wrong = stopped(stage);
+  if (!wrong.empty()) stage.failed("peer stopped", wrong);
+}
+
+void check_end(ucx_stage& stage) {
+  const std::uint64_t arenas = stage.own->memory().arena_count();
+  const auto ended = stage.own->shut_down(5s, patience);
+  stage.with.record.add("ucx", stage.own->events());
+  if (!ended) return stage.failed("shutdown", ended.error());
+  const runtime_report& report = ended->report;
+  if (!report.clean() || report.pinned.arenas_confirmed < arenas)
+    return stage.failed("shutdown", "not clean: " + report.to_json());
+  stage.ok("shutdown", std::to_string(report.pinned.arenas_confirmed) + " arenas given back in " +
+                           time_text(ended->took_ns) + " of 5 s");
+  const operations_seen seen = look_at_operations(*stage.own);
+  if (!seen.wrong.empty()) return stage.failed("books", seen.wrong);
+  stage.ok("books", std::to_string(report.bytes_registered) + " bytes registered; each of the last " +
+                        std::to_string(seen.ended) + " operations ended once");
+}
+
+}  // namespace holdfast::smoke
