@@ -206,7 +206,6 @@ struct key_record {
   std::uint32_t in_use = 0;             // operations that were posted with it and have not ended
   std::uint32_t in_use_at_the_end = 0;  // when it was destroyed
   bool after_end = false;               // used after its destruction
-  bool after_endpoint = false;          // destroyed idle, after its endpoint was closed
 };
 
 /// What one fiber did last, to join the two vocabularies.

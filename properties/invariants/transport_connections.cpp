@@ -20,6 +20,14 @@ class nothing_is_used_after_its_end final : public invariant {
                            (p.state == endpoint_state::open && p.before != endpoint_state::unseen) ||
                            (p.before == endpoint_state::forced && p.state == endpoint_state::flushing);
       promise(w, !revived, [&] { return named(w, e, "endpoint", e.fields[0]) + " was used after it was closed"; });
+      if (p.state != endpoint_state::flushing && p.state != endpoint_state::forced) return;
+      for (std::size_t i = 0; i < b.keys.size(); ++i) {
+        const key_record& k = b.keys.at(i);
+        if (k.connection != e.fields[1]) continue;
+        promise(w, k.destroyed != 0 || k.in_use != 0, [&] {
+          return named(w, e, "key", b.keys.id_at(i)) + " is idle and outlives its endpoint " + std::to_string(e.fields[0]);
+        });
+      }
     } else if (e.kind == event_id::operation_submitted) {
       const operation_record& o = *b.operations.find(e.fields[0]);
       if (o.kind == operation_kind::close) return;

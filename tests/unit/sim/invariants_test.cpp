@@ -444,6 +444,10 @@ const wrong all_wrong[] = {
      [](told& t) {
        t.core(event_id::key_state, 4, 3, 7, 0).core(event_id::key_used, 4, 20).core(event_id::key_state, 4, 3, 7, 2);
      }},
+    {"TP-I6", "an endpoint closed before its idle key",
+     [](told& t) {
+       t.core(event_id::endpoint_state, 8, 3, 0).core(event_id::key_state, 4, 3, 7, 0).core(event_id::endpoint_state, 8, 3, 2);
+     }},
     {"TP-I6", "an endpoint used after its end",
      [](told& t) {
        t.core(event_id::endpoint_state, 8, 3, 0).core(event_id::endpoint_state, 8, 3, 3);
