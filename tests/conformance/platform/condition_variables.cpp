@@ -63,7 +63,7 @@ TEST(PlatformV1, WaitReleasesTheMutexAndOwnsItAgainWhenItReturns) {
       }
       done = true;
     });
-    for (unsigned round = 1;; ++round) {
+    for (;;) {
       // Getting here at all needs the waiter to have released the mutex.
       scoped_lock lock(m.mutex);
       if (done) break;
@@ -162,8 +162,10 @@ TEST(PlatformV3, ADeadlineInThePastEndsTheWaitAndKeepsTheMutex) {
       }
       team threads;
       threads.start([&] {
-        taken = mutex.try_lock();
-        if (taken) mutex.unlock();
+        if (mutex.try_lock())
+          mutex.unlock();
+        else
+          taken = false;
       });
     }
     expect(!taken, "the mutex is owned after a wait that timed out");

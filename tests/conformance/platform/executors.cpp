@@ -14,7 +14,7 @@ namespace holdfast::conformance {
 
 namespace {
 
-class counted_item : public platform::timer_item {
+class counted_item final : public platform::timer_item {
  public:
   explicit counted_item(std::move_only_function<void()> body = [] {}) : body_(std::move(body)) {}
   ~counted_item() = default;

@@ -90,8 +90,10 @@ TEST(PlatformM3, TryLockAnswersFalseAtOnceWhileAnotherThreadOwns) {
       // The join is the proof: a try_lock that waited would wait for the unlock below.
       team threads;
       threads.start([&] {
-        taken = mutex.try_lock();
-        if (taken) mutex.unlock();
+        if (mutex.try_lock())
+          mutex.unlock();
+        else
+          taken = false;
       });
     }
     mutex.unlock();
@@ -102,9 +104,12 @@ TEST(PlatformM3, TryLockAnswersFalseAtOnceWhileAnotherThreadOwns) {
 TEST(PlatformM3, TryLockTakesAFreeMutex) {
   run_on_side([](platform::host&) {
     platform::mutex mutex(subject_lock);
-    const bool taken = mutex.try_lock();
+    bool taken = false;
+    if (mutex.try_lock()) {
+      taken = true;
+      mutex.unlock();
+    }
     expect(taken, "a free mutex is taken");
-    if (taken) mutex.unlock();
     mutex.lock();
     mutex.unlock();
   });
