@@ -23,9 +23,10 @@ std::optional<std::uint32_t> number(std::string_view text, std::uint32_t max) {
 
 std::expected<random_weights, std::string> weights(std::string_view text) {
   random_weights out;
-  while (!text.empty()) {
+  for (bool last = false; !last;) {
     const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(part.size() == text.size() ? part.size() : part.size() + 1);
+    last = part.size() == text.size();
+    if (!last) text.remove_prefix(part.size() + 1);
     const std::size_t equals = part.find('=');
     const std::string_view key = part.substr(0, equals);
     std::uint32_t* into = key == "stay" ? &out.stay : key == "time" ? &out.time : nullptr;

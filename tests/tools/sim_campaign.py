@@ -1,0 +1,205 @@
+"""Campaigns and explorations as scripts see them: exit codes, last line, JSON, shards, jobs, interruption."""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+from sim import BROKEN, SimTest  # noqa: E402
+
+LAST = re.compile(r"^campaign: (\d+) runs, (\d+) steps, (\d+) violations, (\d+) unreached, (\d+) determinism failures$")
+
+
+class Campaign(SimTest):
+    def last(self, answer):
+        match = LAST.match(answer.out.splitlines()[-1])
+        self.assertIsNotNone(match, answer)
+        return [int(group) for group in match.groups()]
+
+    def test_without_violation_it_is_exit_0_and_leaves_nothing(self):
+        answer = self.sim("campaign", "test-right", "--seeds", "1..100")
+        self.assertEqual(answer.code, 0, answer)
+        runs, steps, violations, unreached, determinism = self.last(answer)
+        # Two seeds of these hundred are run twice.
+        self.assertEqual((runs, violations, unreached, determinism), (102, 0, 0, 0))
+        self.assertGreater(steps, runs)
+        self.assertEqual(self.left(), [])
+
+    def test_json_has_the_fields_of_the_contract(self):
+        answer = self.sim("campaign", "test-lost-update", "--seeds", "1..500", "--json", "--stop-after", "2")
+        self.assertEqual(answer.code, 1, answer)
+        document = answer.json()
+        for field in ("scenarios", "runs", "steps", "choices", "seconds", "violations", "unreached", "inert_faults",
+                      "determinism_failures", "complete"):
+            self.assertIn(field, document)
+        self.assertEqual(document["scenarios"], ["test-lost-update"])
+        self.assertEqual(document["complete"], False)
+        for violation in document["violations"]:
+            self.assertEqual(violation["invariant"], "T-1")
+            self.assertIn("an update was lost", violation["message"])
+            self.assertTrue((self.dir / violation["trace"]).is_file())
+            self.assertIsInstance(violation["seed"], int)
+
+    def test_which_runs_violate_does_not_depend_on_how_many_processes_share_them(self):
+        found = []
+        for jobs in (1, 2, 5):
+            answer = self.sim("campaign", "test-lost-update", "test-right", "--seeds", "1..300", "--jobs", jobs, "--json",
+                              "--strategy", "random", "--strategy", "random:stay=500,time=0", "--stop-after", 10_000)
+            self.assertEqual(answer.code, 1, answer)
+            document = answer.json()
+            self.assertTrue(document["complete"])
+            found.append([(v["seed"], v["strategy"], v["invariant"]) for v in document["violations"]])
+        self.assertGreater(len(found[0]), 10)
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+
+    def test_shards_share_the_seeds(self):
+        words = ["campaign", "test-lost-update", "test-right", "--seeds", "1..200", "--stop-after", 10_000, "--json"]
+        whole = {v["seed"] for v in self.sim(*words).json()["violations"]}
+        parts = [{v["seed"] for v in self.sim(*words, "--shard", f"{i}/3").json()["violations"]} for i in (1, 2, 3)]
+        self.assertEqual(set.union(*parts), whole)
+        self.assertEqual(sum(map(len, parts)), len(whole))
+        self.assertTrue(all(parts))
+
+    def test_a_run_that_does_not_repeat_itself_is_exit_4_and_the_first_event_is_named(self):
+        answer = self.sim("campaign", "test-stray", "--seeds", "1..10")
+        self.assertEqual(answer.code, 4, answer)
+        self.assertIn("the first different event is number 1", answer.out)
+        self.assertEqual(self.last(answer)[4], 1)
+
+    def test_a_run_without_scheduling_points_is_ended(self):
+        began = time.monotonic()
+        answer = self.sim("campaign", "test-spin", "--set", "spins=1", "--run-limit", "1s", "--seeds", "1..1")
+        self.assertEqual(answer.code, 1, answer)
+        self.assertIn("violation crash: the process died: SIGABRT", answer.out)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_what_was_promised_and_not_exercised_is_exit_5(self):
+        # Few runs: something is left out for certain, and the program must say so.
+        done = subprocess.run([BROKEN.parent.parent / "holdfast-sim", "campaign", "--seeds", "1..1", "--json"], cwd=self.dir,
+                              capture_output=True, timeout=280)
+        document = json.loads(done.stdout)
+        never = ["invariant " + i["id"] for i in document["invariants"] if i["exercised"] == 0]
+        inert = [f["name"] for f in document["faults"] if f["struck"] == 0]
+        self.assertTrue(document["complete"])
+        self.assertEqual((document["violations"], document["unreached"], document["inert_faults"]), ([], never, inert))
+        self.assertEqual(done.returncode, 5 if never or inert else 0)
+        # A part of the scenarios promises nothing about the whole.
+        self.assertEqual(self.sim("campaign", "test-right", "--seeds", "1..1").code, 0)
+
+    def test_time_bounds_a_campaign(self):
+        began = time.monotonic()
+        answer = self.sim("campaign", "test-right", "--for", "500ms", "--json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertTrue(answer.json()["complete"])
+        self.assertGreater(answer.json()["runs"], 10)
+
+    def start(self, *words, **more):
+        return subprocess.Popen([str(BROKEN), *words], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                stdin=subprocess.DEVNULL, **more)
+
+    def test_ctrl_c_ends_with_the_summary(self):
+        process = self.start("campaign", "test-right", "--for", "10min", "--jobs", "2")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        lines = out.decode().splitlines()
+        self.assertRegex(lines[-1], LAST)
+        self.assertIn("stopped on request", lines)
+
+    def test_a_second_ctrl_c_ends_at_once_and_takes_the_workers_along(self):
+        process = self.start("campaign", "test-spin", "--set", "spins=1", "--jobs", "2")
+        time.sleep(0.5)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        self.assertEqual(len(children), 2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 130)
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{child}/exe").exists() for child in children) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual([c for c in children if Path(f"/proc/{c}/exe").exists()], [])
+
+    def test_progress_goes_to_a_terminal_only(self):
+        words = ["campaign", "test-right", "--for", "700ms"]
+        self.assertEqual(self.sim(*words).err, "")
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([str(BROKEN), *words], cwd=self.dir, stdout=subprocess.PIPE, stderr=follower,
+                                   stdin=subprocess.DEVNULL)
+        os.close(follower)
+        shown = b""
+        while process.poll() is None or select.select([leader], [], [], 0)[0]:
+            if select.select([leader], [], [], 0.1)[0]:
+                try:
+                    shown += os.read(leader, 65536)
+                except OSError:
+                    break
+        process.communicate()
+        os.close(leader)
+        self.assertRegex(shown.decode(), r"\[[#.]+\] \d+ runs, \d+/s, \d+:\d\d left, 0 violations")
+
+    def test_exploration_makes_every_schedule_once(self):
+        # n fibers with two points each (start, add): (2n)! / 2^n interleavings, and nothing else is a choice.
+        for fibers, schedules in ((1, 1), (2, 6), (3, 90), (4, 2520)):
+            answer = self.sim("explore", "test-right", "--set", f"fibers={fibers}", "--preemptions", 64, "--json")
+            self.assertEqual(answer.code, 0, answer)
+            document = answer.json()
+            self.assertEqual((document["runs"], document["complete"]), (schedules, True))
+
+    def test_exploration_counts_preemptions(self):
+        # Counted a second time, by brute force: leaving a fiber that could go on is one preemption.
+        def schedules(left, current, budget):
+            enabled = [i for i, points in enumerate(left) if points]
+            if not enabled:
+                return 1
+            total = 0
+            for i in enabled:
+                cost = 1 if current is not None and left[current] and i != current else 0
+                if cost <= budget:
+                    total += schedules([points - (j == i) for j, points in enumerate(left)], i, budget - cost)
+            return total
+
+        for fibers in (2, 3, 4):
+            for preemptions in range(4):
+                answer = self.sim("explore", "test-right", "--set", f"fibers={fibers}", "--preemptions", preemptions,
+                                  "--json")
+                self.assertEqual(answer.json()["runs"], schedules([2] * fibers, None, preemptions), (fibers, preemptions))
+
+    def test_exploration_finds_what_needs_one_preemption_and_not_without(self):
+        answer = self.sim("explore", "test-lost-update", "--preemptions", 0)
+        self.assertEqual(answer.code, 0, answer)
+        self.assertIn("that is all of them", answer.out)
+        answer = self.sim("explore", "test-lost-update", "--preemptions", 1)
+        self.assertEqual(answer.code, 1, answer)
+
+    def test_list_has_the_fields_of_the_contract(self):
+        document = self.sim("list", "--json", timeout=280).json()
+        self.assertEqual(list(document), ["scenarios", "invariants", "faults", "models", "reached"])
+        mine = next(s for s in document["scenarios"] if s["name"] == "test-right")
+        self.assertEqual(list(mine), ["name", "text", "parameters", "small"])
+        self.assertTrue({"id", "text", "evaluated", "exercised"} <= set(document["invariants"][0]))
+        self.assertTrue({"name", "states", "transitions"} <= set(document["models"][0]))
+        self.assertIn("nic.register", [f["name"] for f in document["faults"]])
+        self.assertEqual(self.left(), [])
+
+    def test_pictures_of_models_are_written(self):
+        answer = self.sim("models", "--dot", "d", "--svg", "s")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertIn("d/arena.dot", self.left())
+        self.assertIn("<svg", (self.dir / "s/arena.svg").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
