@@ -109,6 +109,8 @@ class turn_stage final : public base_stage {
   void keep(subject<turn::holder>& mine, turn::holder held) {
     expect(++holders_ == 1, "one fiber has the turn");
     mine.make(std::move(held));
+    // A moment in which another fiber could run and have it, too.
+    moment_.load();
   }
   void release(const std::string& who) {
     subject<turn::holder>& mine = holder_of(who);
@@ -126,6 +128,7 @@ class turn_stage final : public base_stage {
   std::array<bool, slots> cancelled_{};
   std::map<std::string, subject<turn::holder>> holder_;
   int holders_ = 0;
+  platform::atomic<int> moment_{0};
 };
 
 }  // namespace

@@ -10,5 +10,6 @@ void add_base_turn_scenario();
 void add_base_ledger_scenario();
 void add_base_extent_scenario();
 void add_base_generation_scenario();
+void add_base_wait_scenario();
 
 }  // namespace holdfast::sim
