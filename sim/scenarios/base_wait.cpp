@@ -104,8 +104,9 @@ class wait_stage final : public base_stage {
   };
 
   void judge(question& q) {
-    // A question that nobody answered is answered now.
-    if (!std::exchange(q.answered, true)) q.taken = q.cell->complete(7);
+    // A question that nobody answered is answered now, when every cancellation was delivered.
+    const bool last_moment = !std::exchange(q.answered, true);
+    if (last_moment) q.taken = q.cell->complete(7);
     auto& came = q.ended->wait();
     expect(came.has_value() && came->has_value(), "no task is dropped while its executor runs");
     if (!came || !*came) return;
@@ -113,6 +114,7 @@ class wait_stage final : public base_stage {
     expect(got.has_value() == q.taken, "the consumer has the answer if and only if it was taken from the producer");
     if (got) {
       expect(*got == 7, "the answer is the answer");
+      expect(!last_moment || !q.cancelled, "a question that was cancelled does not wait for an answer");
       return;
     }
     expect(got.error() != wait_end::cancelled || q.cancelled, "only who was cancelled is cancelled");
