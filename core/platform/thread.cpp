@@ -5,11 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -43,7 +41,7 @@ constexpr std::size_t name_bytes_max = 16;  // of the kernel, the terminator inc
 
 std::expected<thread, int> thread::start(std::string_view name, std::move_only_function<void()> body) {
   std::array<char, name_bytes_max> shown{};
-  std::copy_n(name.data(), std::min(name.size(), name_bytes_max - 1), shown.data());
+  name.copy(shown.data(), name_bytes_max - 1);
   thread started;
   try {
     // The new thread inherits the mask, so there is no moment at which a signal could reach it.

@@ -65,8 +65,7 @@ TEST(PlatformA1, ACompareExchangeThatFailsReportsTheValueAndChangesNothing) {
     int expected = 3;
     expect(!number.compare_exchange_strong(expected, 9), "3 is not 7");
     expect(expected == 7 && number.load() == 7, "the value is reported and kept");
-    expect(number.compare_exchange_strong(expected, 9, std::memory_order_acq_rel, std::memory_order_acquire),
-           "7 is 7");
+    expect(number.compare_exchange_strong(expected, 9, std::memory_order_acq_rel, std::memory_order_acquire), "7 is 7");
     expect(number.exchange(11, std::memory_order_acq_rel) == 9, "exchange answers what was there");
     expect(number.load() == 11, "and leaves what was given");
   });

@@ -42,7 +42,7 @@ std::string first_bytes() {
 std::vector<void*> signal_handlers() {
   std::vector<void*> handlers;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGHUP, SIGUSR1, SIGUSR2}) {
-    struct sigaction action {};
+    struct sigaction action{};
     EXPECT_EQ(::sigaction(number, nullptr, &action), 0);
     handlers.push_back(reinterpret_cast<void*>(action.sa_handler));
   }

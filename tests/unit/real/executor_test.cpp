@@ -104,8 +104,8 @@ TEST(RealExecutor, AHundredThousandTimersArmedAndCancelledAtOnceRunOrAreCancelle
     for (unsigned i = 0; i < each; ++i) {
       auto& timer = timers[t * each + i];
       // From "already due" to "long after this test", so that cancels hit timers in every state.
-      const auto delay = platform::duration(static_cast<std::int64_t>(random.below(4) == 0 ? 3'600'000'000'000
-                                                                                           : random.below(2'000'000)));
+      const auto delay = platform::duration(
+          static_cast<std::int64_t>(random.below(4) == 0 ? 3'600'000'000'000 : random.below(2'000'000)));
       ASSERT_TRUE(executor.arm(timer, clock.now() + delay));
       if (random.below(3) == 0) {
         auto& victim = timers[t * each + random.below(i + 1)];

@@ -22,8 +22,8 @@ using platform::wake_cause;
 std::atomic<unsigned> interruptions{0};
 
 TEST(RealPoller, ASignalDoesNotEndTheWait) {
-  struct sigaction counting {};
-  struct sigaction before {};
+  struct sigaction counting{};
+  struct sigaction before{};
   counting.sa_handler = [](int) { interruptions.fetch_add(1); };
   ASSERT_EQ(::sigaction(SIGUSR1, &counting, &before), 0);  // without SA_RESTART
   platform::host host;

@@ -22,9 +22,9 @@ class condition_variable {
   bool wait_until(mutex& held, time_point deadline) HOLDFAST_REQUIRES(held) {
     if (deadline == never) return wait(held), true;
     std::unique_lock lock(held.native_, std::adopt_lock);
-    const auto status =
-        native_.wait_until(lock, std::chrono::steady_clock::time_point(
-                                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(deadline.time_since_epoch())));
+    const auto status = native_.wait_until(
+        lock, std::chrono::steady_clock::time_point(
+                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(deadline.time_since_epoch())));
     lock.release();
     return status == std::cv_status::no_timeout;
   }

@@ -23,7 +23,8 @@ class driver_library {
   /// Sets `settings` in the process's environment (ours win), then loads `file` ("libucp.so.0").
   /// The error is one sentence of the loader; the settings are made even then. A library is never unloaded: its
   /// code may be on a stack. Changing the environment is not safe beside a thread that reads it: call this early.
-  static std::expected<driver_library, std::string> open(const char* file, std::span<const environment_setting> settings);
+  static std::expected<driver_library, std::string> open(const char* file,
+                                                         std::span<const environment_setting> settings);
 
   /// Address of an exported function, or null: a missing symbol is a missing capability.
   void* symbol(const char* name) const noexcept;

@@ -18,7 +18,8 @@ class driver_library {
  public:
   driver_library() = delete;
   driver_library(driver_library&&) noexcept;
-  static std::expected<driver_library, std::string> open(const char* file, std::span<const environment_setting> settings);
+  static std::expected<driver_library, std::string> open(const char* file,
+                                                         std::span<const environment_setting> settings);
   void* symbol(const char* name) const noexcept;
 };
 

@@ -91,7 +91,8 @@ void run_on_side(std::move_only_function<void(platform::host&)> body, unsigned e
     const run_seen seen = run_number(number, executor_threads, body);
     for (const auto& failure : seen.failed) ADD_FAILURE() << failure << "\n  under " << name_of_run(number);
     if (seen.violated)
-      ADD_FAILURE() << seen.violated->invariant << ": " << seen.violated->message << "\n  under " << name_of_run(number);
+      ADD_FAILURE() << seen.violated->invariant << ": " << seen.violated->message << "\n  under "
+                    << name_of_run(number);
     // The first run that shows a mistake is enough.
     if (seen.violated || !seen.failed.empty()) return;
   }
