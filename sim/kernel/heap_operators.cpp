@@ -8,16 +8,16 @@
 
 namespace {
 
-void* take(std::size_t bytes, std::size_t alignment) noexcept {
+void* take(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   using namespace holdfast::sim;
-  if (kernel_access::scheduling()) return world::current().running()->owner->heap.allocate(bytes, alignment);
+  if (kernel_access::scheduling()) return world::current().running()->owner->heap.allocate(bytes, alignment, site);
   if (bytes == 0) bytes = 1;
   if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(bytes);
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 
-void* take_or_throw(std::size_t bytes, std::size_t alignment) {
-  void* const p = take(bytes, alignment);
+void* take_or_throw(std::size_t bytes, std::size_t alignment, const void* site) {
+  void* const p = take(bytes, alignment, site);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -34,17 +34,17 @@ constexpr std::size_t ordinary = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 }  // namespace
 
-void* operator new(std::size_t n) { return take_or_throw(n, ordinary); }
-void* operator new[](std::size_t n) { return take_or_throw(n, ordinary); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary); }
-void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t n) { return take_or_throw(n, ordinary, __builtin_return_address(0)); }
+void* operator new[](std::size_t n) { return take_or_throw(n, ordinary, __builtin_return_address(0)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary, __builtin_return_address(0)); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary, __builtin_return_address(0)); }
+void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0)); }
+void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0)); }
 void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return take(n, static_cast<std::size_t>(a));
+  return take(n, static_cast<std::size_t>(a), __builtin_return_address(0));
 }
 void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return take(n, static_cast<std::size_t>(a));
+  return take(n, static_cast<std::size_t>(a), __builtin_return_address(0));
 }
 void operator delete(void* p) noexcept { give(p); }
 void operator delete[](void* p) noexcept { give(p); }

@@ -91,6 +91,7 @@ class host {
   bool alive_ = true;
   bool paused_ = false;
   std::uint32_t life_ = 1;
+  bool leaks_on_purpose_ = false;  // core said so: a teardown hung, and what a device may still reach stays
   bool marked_ = false;  // scratch of `advance_time`: has a runnable fiber
   std::int64_t stalled_ns_ = 0;
   std::vector<std::function<void()>> crash_hooks_;

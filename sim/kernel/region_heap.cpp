@@ -2,6 +2,7 @@
 
 #include <sim/kernel/kernel_scope.hpp>
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <bit>
@@ -54,7 +55,9 @@ constinit std::byte* region_base = nullptr;  // copy of reservation::base: `owne
 struct header {
   std::uint32_t size_class;
   std::uint32_t magic;
+  const void* site;
 };
+static_assert(sizeof(header) == header_bytes);
 constexpr std::uint32_t live_magic = 0x11feb10cu;
 constexpr std::uint32_t free_magic = 0xf4eeb10cu;
 
@@ -75,7 +78,7 @@ region_heap::~region_heap() {
   all().free_slots.push_back(slot_);
 }
 
-void* region_heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+void* region_heap::allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   if (slot_ < 0) {
     kernel_scope kernel;  // the bookkeeping below allocates, and must not come back here
     auto& r = all();
@@ -108,7 +111,7 @@ void* region_heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     block = base_ + start;
     ASAN_UNPOISON_MEMORY_REGION(block - header_bytes, header_bytes + class_bytes(c));
   }
-  const header h{c, live_magic};
+  const header h{c, live_magic, site};
   std::memcpy(block - header_bytes, &h, sizeof(h));
   ++live_blocks_;
   live_bytes_ += class_bytes(c);
@@ -145,6 +148,28 @@ void region_heap::reset() noexcept {
   live_blocks_ = 0;
   live_bytes_ = 0;
   for (auto& list : free_) list = nullptr;
+}
+
+std::string region_heap::describe_live(unsigned most) const {
+  std::string out;
+  // Headers stand at multiples of 16. Only at the end of a run that leaked, so a scan will do.
+  for (std::size_t at = 0; at + header_bytes <= used_ && most != 0; at += 16) {
+    header h;
+    ASAN_UNPOISON_MEMORY_REGION(base_ + at, header_bytes);
+    std::memcpy(&h, base_ + at, sizeof(h));
+    if (h.magic != live_magic || h.size_class >= classes) continue;
+    Dl_info where{};
+    if (h.site == nullptr || dladdr(h.site, &where) == 0) continue;
+    // Relative to the program's base: the same in every process.
+    char text[160];
+    const char* const slash = std::strrchr(where.dli_fname, '/');
+    std::snprintf(text, sizeof(text), "%s%zu bytes from %s+0x%zx", out.empty() ? "" : "; ", class_bytes(h.size_class),
+                  slash != nullptr ? slash + 1 : where.dli_fname,
+                  static_cast<std::size_t>(static_cast<const char*>(h.site) - static_cast<const char*>(where.dli_fbase)));
+    out += text;
+    --most;
+  }
+  return out;
 }
 
 bool region_heap::owns(const void* p) const noexcept {

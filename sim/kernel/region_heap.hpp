@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace holdfast::sim {
 
@@ -21,12 +22,15 @@ class region_heap {
   region_heap(const region_heap&) = delete;
   region_heap& operator=(const region_heap&) = delete;
 
-  void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
+  /// `site`: an address in the code that asked, for the report of a leak.
+  void* allocate(std::size_t bytes, std::size_t alignment, const void* site = nullptr) noexcept;
   void release(void* p) noexcept;
   /// Throws every block away.
   void reset() noexcept;
   std::size_t live_blocks() const noexcept { return live_blocks_; }
   std::size_t live_bytes() const noexcept { return live_bytes_; }
+  /// "272 bytes from holdfast-sim+0x12ab4c; ..." of up to `most` live blocks, for addr2line.
+  std::string describe_live(unsigned most) const;
   bool owns(const void* p) const noexcept;
   /// Whether any region of the process owns `p`, and which: `delete` tells by address.
   static region_heap* owner_of(const void* p) noexcept;

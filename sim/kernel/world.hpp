@@ -99,6 +99,8 @@ class world {
   bool cancel_event(std::uint64_t event);
   /// From here on time moves only when nothing is runnable, and faults stop.
   void begin_calm();
+  /// Ends the calm that a run may start with.
+  void begin_trouble();
   bool calm() const noexcept { return calm_; }
 
   // Scheduling, [fiber] -----------------------------------------------------------------------------------

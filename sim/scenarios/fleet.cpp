@@ -74,6 +74,12 @@ step_result fleet::execute(host& h, const op& step, std::uint64_t) {
   return find_verb(step.what)->run(*this, *nodes.at(h.name()), step);
 }
 
+void fleet::host_started() {
+  if (++started != settings.hosts.size()) return;
+  if (settings.calm_start) the_world.begin_trouble();
+  everyone_started.open(the_world);
+}
+
 void fleet::host_left(const std::string& name) {
   if (!working.erase(name)) return;
   if (working.empty()) {
@@ -94,6 +100,7 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
     made->listening[name];
     made->lanes_done[name];
   }
+  if (how.calm_start) w.begin_calm();
   for (const std::string& name : how.hosts) {
     host& h = w.add_host(name);
     h.spawn("main", [f = made.get(), &h] { run_node(*f, h); });

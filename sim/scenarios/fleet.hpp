@@ -47,6 +47,8 @@ struct fleet_settings {
   bool gets = true;
   unsigned executor_threads = 1;
   std::int64_t progress_spin_ns = 20'000;
+  /// Whether hosts start in the calm, so that trouble and faults begin when every host is up.
+  bool calm_start = true;
   /// Time that the shutdown at the end of a host gets.
   std::int64_t shutdown_ns = 2'000'000'000;
   /// Time that the transport's teardown gets after it.

@@ -130,7 +130,9 @@ void run_node(fleet& f, host& h) {
         f.nodes[h.name()] = &node;
       }
       here.there.open(w);
+      f.host_started();
     }
+    f.everyone_started.wait(w);
     if (opened) {
       latch& done = f.lanes_done.at(h.name());
       f.work->spawn(h, done);

@@ -51,6 +51,8 @@ class fleet final : public interpreter {
   step_result execute(host& h, const op& step, std::uint64_t number) override;
   /// The lanes of that host ended, or it crashed. When the last one left, the calm begins.
   void host_left(const std::string& name);
+  /// A host is up, or failed to start. After the last one the trouble begins.
+  void host_started();
 
   world& the_world;
   const fleet_settings settings;
@@ -62,6 +64,8 @@ class fleet final : public interpreter {
   std::map<std::string, latch> lanes_done;
   std::set<std::string> working;
   latch everyone_done;
+  std::size_t started = 0;
+  latch everyone_started;
 };
 
 /// What was started in a slot and not waited for. Shared with the handler, in the host's heap.
