@@ -1,10 +1,12 @@
 #include <holdfast/platform/abi.hpp>
 
+#include <holdfast/base/intrusive_ptr.hpp>
 #include <holdfast/base/lock.hpp>
 #include <holdfast/transport/probe.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::size_t sizes[] = {64, std::size_t{8} << 10, std::size_t{1} << 20};
 
-/// One answer, awaited by a thread with a deadline. Lives on the heap, because the answer may come after the wait.
+/// One answer, awaited by a thread with a deadline.
 template <class T>
 class awaited {
  public:
@@ -36,30 +38,56 @@ class awaited {
   std::optional<T> value_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
-struct probe_map final : map_job {
-  awaited<result<registered_memory>> answer;
-  void mapped(const result<registered_memory>& given) noexcept override { answer.set(given); }
+/// Something that the transport answers, perhaps after the probe stopped waiting: the last of the two deletes it.
+template <class T>
+class shared_with_the_answer : public T {
+ public:
+  void leave() noexcept {
+    if (parties_.decrement()) delete this;
+  }
+
+ protected:
+  virtual ~shared_with_the_answer() = default;
+
+ private:
+  platform::ref_count parties_{2};
 };
 
-struct probe_unmap final : unmap_job {
-  awaited<unmap_result> answer;
-  void unmapped(unmap_result verdict) noexcept override { answer.set(verdict); }
+struct leave_it {
+  template <class T>
+  void operator()(T* one) const noexcept {
+    one->leave();
+  }
 };
+template <class T>
+using waiting = std::unique_ptr<T, leave_it>;
 
-struct probe_connect final : connect_request {
+/// Null if there is no memory. Both shares are the probe's until it submits.
+template <class T>
+waiting<T> make_waiting() noexcept {
+  return waiting<T>(new (std::nothrow) T);
+}
+/// It could not be submitted: no answer will come.
+template <class T>
+void withdraw(waiting<T>& one) noexcept {
+  one->leave();
+}
+
+class probe_connect final : public shared_with_the_answer<connect_request> {
+ public:
   awaited<result<peer_id>> answer;
-  void connected(const result<peer_id>& given) noexcept override { answer.set(given); }
+  void connected(const result<peer_id>& given) noexcept override {
+    answer.set(given);
+    leave();
+  }
 };
 
-struct probe_close final : close_request {
+class probe_close final : public shared_with_the_answer<close_request> {
+ public:
   awaited<bool> answer;
-  void closed(const result<close_answer>& given) noexcept override { answer.set(given.has_value()); }
-};
-
-struct probe_get final : transfer {
-  awaited<result<void>> answer;
-  void ended(transfer_outcome outcome, const error& why) noexcept override {
-    answer.set(outcome == transfer_outcome::ok ? result<void>() : result<void>(std::unexpected(why)));
+  void closed(const result<close_answer>& given) noexcept override {
+    answer.set(given.has_value());
+    leave();
   }
 };
 
@@ -71,93 +99,122 @@ std::unexpected<error> absent(const char* words) noexcept {
   return fail_with_words(error_code::absent, "transport.probe", words);
 }
 
-// What a probe leaves to the library because it did not answer stays allocated for ever: it may answer yet.
-template <class T>
-class kept_unless_answered {
+/// Registered pages. Shared by the probe and by what may still use them; the last one has them unmapped, and they are
+/// freed when that is confirmed.
+class probe_pages final : private map_job, private unmap_job {
  public:
-  kept_unless_answered() noexcept : object_(new (std::nothrow) T) {}
-  ~kept_unless_answered() {
-    if (answered_) delete object_;
-  }
-  explicit operator bool() const noexcept { return object_ != nullptr; }
-  T* operator->() const noexcept { return object_; }
-  T& operator*() const noexcept { return *object_; }
-  void submitted() noexcept { answered_ = false; }
-  auto wait(platform::time_point deadline) noexcept {
-    auto got = object_->answer.wait(deadline);
-    answered_ = got.has_value();
-    return got;
-  }
+  static result<intrusive_ptr<probe_pages>> map(engine& of, std::size_t bytes, platform::time_point deadline) noexcept;
+
+  std::byte* base() const noexcept { return address; }
+  const registered_memory& memory() const noexcept { return memory_; }
+
+  void add_share() noexcept { shares_.increment(); }
+  void drop_share() noexcept;
 
  private:
-  T* object_;
-  bool answered_ = true;
+  explicit probe_pages(engine& of) noexcept : of_(of) {}
+  ~probe_pages() = default;
+  void mapped(const result<registered_memory>& given) noexcept override;
+  void unmapped(unmap_result verdict) noexcept override;
+  void free() noexcept;
+
+  engine& of_;
+  platform::ref_count shares_{1};
+  registered_memory memory_;
+  awaited<result<registered_memory>> answer_;
 };
 
-struct mapped_pages {
-  std::byte* base = nullptr;
-  std::size_t bytes = 0;
-  registered_memory memory;
-};
-
-result<mapped_pages> map_pages(engine& of, std::size_t bytes, platform::time_point deadline) noexcept {
+result<intrusive_ptr<probe_pages>> probe_pages::map(engine& of, std::size_t bytes, platform::time_point deadline) noexcept {
   const std::size_t page = of.host.pages().page_size();
-  mapped_pages made;
-  made.bytes = (bytes + page - 1) / page * page;
-  const auto base = of.host.pages().allocate(made.bytes);
-  if (!base) return fail(error_code::out_of_memory, "transport.probe", 0, made.bytes);
-  made.base = *base;
-  kept_unless_answered<probe_map> job;
-  if (!job || (job->address = made.base, job->bytes = made.bytes, job.submitted(), !of.memory.submit(*job))) {
-    of.host.pages().free(made.base, made.bytes);
-    return fail(error_code::out_of_memory, "transport.probe", 0, made.bytes);
+  auto* const made = new (std::nothrow) probe_pages(of);
+  if (made == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_pages));
+  made->map_job::bytes = (bytes + page - 1) / page * page;
+  const auto base = of.host.pages().allocate(made->map_job::bytes);
+  if (!base) {
+    delete made;
+    return fail(error_code::out_of_memory, "transport.probe", 0, bytes);
   }
-  const auto answer = job.wait(deadline);
-  // No answer: the library is inside the registration, and the pages stay.
+  made->address = *base;
+  const intrusive_ptr<probe_pages> owned(made, adopt_share);
+  made->add_share();  // the job's
+  if (!of.memory.submit(static_cast<map_job&>(*made))) {
+    made->drop_share();
+    return absent("the transport closed during its start");
+  }
+  const auto answer = made->answer_.wait(deadline);
   if (!answer) return absent("a registration did not return in time");
-  if (!*answer) {
-    of.host.pages().free(made.base, made.bytes);
-    return std::unexpected(answer->error());
+  if (!*answer) return std::unexpected(answer->error());
+  return owned;
+}
+
+void probe_pages::mapped(const result<registered_memory>& given) noexcept {
+  if (given) memory_ = *given;
+  answer_.set(given);
+  drop_share();
+}
+
+void probe_pages::drop_share() noexcept {
+  if (!shares_.decrement()) return;
+  if (memory_.region == 0) return free();
+  region = memory_.region;
+  // Refused only by a transport that ended, which unmapped everything itself; without its word the pages stay.
+  static_cast<void>(of_.memory.submit(static_cast<unmap_job&>(*this)));
+}
+
+void probe_pages::unmapped(unmap_result verdict) noexcept {
+  if (verdict == unmap_result::confirmed) free();
+}
+
+void probe_pages::free() noexcept {
+  of_.host.pages().free(address, map_job::bytes);
+  delete this;
+}
+
+class probe_get final : public shared_with_the_answer<transfer> {
+ public:
+  // The bytes come as long as the GET has not ended, whoever waits.
+  intrusive_ptr<probe_pages> from;
+  intrusive_ptr<probe_pages> to;
+  awaited<result<void>> answer;
+  void ended(transfer_outcome outcome, const error& why) noexcept override {
+    from.reset();
+    to.reset();
+    answer.set(outcome == transfer_outcome::ok ? result<void>() : result<void>(std::unexpected(why)));
+    leave();
   }
-  made.memory = **answer;
-  return made;
-}
+};
 
-void unmap_pages(engine& of, const mapped_pages& pages, platform::time_point deadline) noexcept {
-  kept_unless_answered<probe_unmap> job;
-  if (!job) return;
-  job->region = pages.memory.region;
-  job.submitted();
-  if (!of.memory.submit(*job)) return;
-  const auto verdict = job.wait(deadline);
-  if (verdict && *verdict == unmap_result::confirmed) of.host.pages().free(pages.base, pages.bytes);
-}
-
-result<void> get_once(engine& of, const peer_id& self, const mapped_pages& from, const mapped_pages& to, std::size_t size,
-                      platform::time_point deadline, bool& ended) noexcept {
-  for (std::size_t i = 0; i < size; ++i) from.base[i] = pattern(i, size);
-  std::memset(to.base, 0, size);
-  kept_unless_answered<probe_get> get;
-  if (!get) return fail(error_code::out_of_memory, "transport.probe");
+result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe_pages>& from,
+                      const intrusive_ptr<probe_pages>& to, std::size_t size, platform::time_point deadline) noexcept {
+  for (std::size_t i = 0; i < size; ++i) from->base()[i] = pattern(i, size);
+  std::memset(to->base(), 0, size);
+  auto get = make_waiting<probe_get>();
+  if (get == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_get));
+  get->from = from;
+  get->to = to;
   get->peer = self;
-  get->remote_address = reinterpret_cast<std::uint64_t>(from.base);
-  get->key = from.memory.key;
-  get->generation = from.memory.region;
+  get->remote_address = reinterpret_cast<std::uint64_t>(from->base());
+  get->key = from->memory().key;
+  get->generation = from->memory().region;
   get->incarnation = self.incarnation;
-  get->destination = to.base;
+  get->destination = to->base();
   get->bytes = size;
-  get->destination_region = to.memory.region;
-  of.connections.prepare(*get, of.library->get_uses_memh() ? of.memory.handle_of(to.memory.region) : nullptr);
-  if (auto admitted = of.table.admit(*get, operation_kind::get, self, size); !admitted) return admitted;
-  get.submitted();
-  if (!of.loop.submit(*get)) return absent("the transport closed during its start");
-  ended = false;
-  const auto answer = get.wait(std::min(deadline, of.host.clock().now() + of.options.probe_timeout));
+  get->destination_region = to->memory().region;
+  of.connections.prepare(*get, of.library->get_uses_memh() ? of.memory.handle_of(to->memory().region) : nullptr);
+  if (auto admitted = of.table.admit(*get, operation_kind::get, self, size); !admitted) {
+    withdraw(get);
+    return admitted;
+  }
+  if (!of.loop.submit(*get)) {
+    of.table.retract(*get);
+    withdraw(get);
+    return absent("the transport closed during its start");
+  }
+  const auto answer = get->answer.wait(std::min(deadline, of.host.clock().now() + of.options.probe_timeout));
   if (!answer) return absent("a GET did not end in time");
-  ended = true;
   if (!*answer) return fail_with_words(error_code::absent, "transport.probe", answer->error().words);
   for (std::size_t i = 0; i < size; ++i)
-    if (to.base[i] != pattern(i, size)) return absent("a GET brought wrong bytes");
+    if (to->base()[i] != pattern(i, size)) return absent("a GET brought wrong bytes");
   return {};
 }
 
@@ -165,51 +222,48 @@ result<void> get_all(engine& of, const peer_id& self, platform::time_point deadl
   std::size_t largest = 0;
   for (const std::size_t size : sizes)
     if (size <= of.options.probe_bytes_max) largest = size;
-  const auto from = map_pages(of, largest, deadline);
+  const auto from = probe_pages::map(of, largest, deadline);
   if (!from) return std::unexpected(from.error());
-  const auto to = map_pages(of, largest, deadline);
-  if (!to) {
-    unmap_pages(of, *from, deadline);
-    return std::unexpected(to.error());
+  const auto to = probe_pages::map(of, largest, deadline);
+  if (!to) return std::unexpected(to.error());
+  for (const std::size_t size : sizes) {
+    if (size > largest) break;
+    if (auto outcome = get_once(of, self, *from, *to, size, deadline); !outcome) return outcome;
   }
-  result<void> outcome;
-  bool ended = true;
-  for (const std::size_t size : sizes)
-    if (size <= largest && outcome) outcome = get_once(of, self, *from, *to, size, deadline, ended);
-  if (ended) {
-    unmap_pages(of, *from, deadline);
-    unmap_pages(of, *to, deadline);
-  }
-  return outcome;
+  return {};
 }
 
 result<void> probe_over_loopback(engine& of, platform::time_point deadline) noexcept {
-  kept_unless_answered<probe_connect> connect;
-  if (!connect) return fail(error_code::out_of_memory, "transport.probe");
+  auto connect = make_waiting<probe_connect>();
+  if (connect == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_connect));
   try {
     connect->address = of.listen_address;
   } catch (const std::bad_alloc&) {
+    withdraw(connect);
     return fail(error_code::out_of_memory, "transport.probe");
   }
   connect->expected = of.self;
   connect->loopback = true;
   connect->set = &of.connections;
-  connect.submitted();
-  if (!of.loop.submit(*connect)) return absent("the transport closed during its start");
-  const auto self = connect.wait(deadline);
+  if (!of.loop.submit(*connect)) {
+    withdraw(connect);
+    return absent("the transport closed during its start");
+  }
+  const auto self = connect->answer.wait(deadline);
   if (!self) return absent("the process could not connect to itself in time");
   if (!*self) return fail_with_words(error_code::absent, "transport.probe", self->error().words);
 
   const result<void> outcome = get_all(of, **self, deadline);
 
-  kept_unless_answered<probe_close> close;
-  if (close) {
-    close->peer = **self;
-    close->deadline = of.host.clock().now() + of.options.close_timeout;
-    close->set = &of.connections;
-    close.submitted();
-    if (of.loop.submit(*close)) static_cast<void>(close.wait(deadline + of.options.close_timeout));
-  }
+  auto close = make_waiting<probe_close>();
+  if (close == nullptr) return outcome;
+  close->peer = **self;
+  close->deadline = of.host.clock().now() + of.options.close_timeout;
+  close->set = &of.connections;
+  if (of.loop.submit(*close))
+    static_cast<void>(close->answer.wait(deadline + of.options.close_timeout));
+  else
+    withdraw(close);
   return outcome;
 }
 

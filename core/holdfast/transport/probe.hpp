@@ -3,8 +3,8 @@
 // Why this exists: what a library can do depends on version, transports, devices and environment. A connection of
 // the process with itself moves 64 B, 8 KiB and 1 MiB, and every byte is compared (spec/transport 7.1, step 6).
 //
-// Ownership   Pages, registrations and connection of the probe are given back before it returns. If one of its GETs
-//             does not end, its pages stay mapped and registered: the bytes may still come.
+// Ownership   Pages, registrations and connection of the probe are given back. What does not end in time is given back
+//             when it does: a GET that is still posted keeps its pages registered, since the bytes may come.
 // Threading   Blocks the calling thread; both threads of the transport run.
 // Failure     GET counts as absent; the reason is in the answer.
 #pragma once

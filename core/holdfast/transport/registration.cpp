@@ -29,9 +29,10 @@ result<void> registration::start() noexcept {
   }
 }
 
-bool registration::push(queue& to, registration_job& job) noexcept {
+bool registration::push(registration_job& job, bool first) noexcept {
   scoped_lock lock(mutex_);
   if (finishing_ || standing_down_) return false;
+  queue& to = first ? unmaps_ : maps_;
   job.next_job = nullptr;
   (to.last != nullptr ? to.last->next_job : to.first) = &job;
   to.last = &job;

@@ -110,9 +110,9 @@ class registration {
   registration(wire& library, listener& told) noexcept : wire_(library), told_(told) {}
 
   result<void> start() noexcept;
-  bool submit(map_job& job) noexcept { return push(maps_, job); }
-  bool submit(unmap_job& job) noexcept { return push(unmaps_, job); }
-  bool submit(errand& job) noexcept { return push(maps_, job); }
+  bool submit(map_job& job) noexcept { return push(job, false); }
+  bool submit(unmap_job& job) noexcept { return push(job, true); }
+  bool submit(errand& job) noexcept { return push(job, false); }
 
   /// The library's handle of a region, or null.
   wire_region handle_of(std::uint64_t region) const noexcept;
@@ -135,7 +135,7 @@ class registration {
     registration_job* last = nullptr;
   };
 
-  bool push(queue& to, registration_job& job) noexcept;
+  bool push(registration_job& job, bool first) noexcept;
   static registration_job* pop(queue& from) noexcept;
   void body() noexcept;
   void do_map(map_job& job) noexcept;

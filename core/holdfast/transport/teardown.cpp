@@ -80,6 +80,7 @@ void teardown::start() noexcept {
 bool teardown::step(platform::time_point now) noexcept {
   if (phase_ != phase::closing) return false;
   if (of_.connections.living() == 0 || now >= close_until_) {
+    collect_callbacks(now);
     destroy_worker();
     return true;
   }
@@ -89,6 +90,18 @@ bool teardown::step(platform::time_point now) noexcept {
     return true;
   }
   return false;
+}
+
+void teardown::collect_callbacks(platform::time_point now) noexcept {
+  if (of_.connections.living() == 0) return;
+  of_.connections.force_all(now);
+  // What the force has cancelled is called back by the next progress, however late we are: keys that they release can
+  // then still go before their worker.
+  for (unsigned calls = 0; calls < of_.options.progress_batch; ++calls) {
+    const bool progressed = of_.library->progress() != 0;
+    const bool stepped = of_.connections.step(now);
+    if (!progressed && !stepped) break;
+  }
 }
 
 platform::time_point teardown::nearest_deadline() const noexcept {
@@ -136,7 +149,11 @@ void teardown::context_closed(std::uint64_t unconfirmed) noexcept {
 
 void teardown::deadline_passed() noexcept {
   verdict expected = verdict::open;
-  if (!verdict_.compare_exchange_strong(expected, verdict::hung, std::memory_order_acq_rel)) return deliver(true);
+  if (!verdict_.compare_exchange_strong(expected, verdict::hung, std::memory_order_acq_rel)) {
+    // Hung already: the owner left, and this timer came too late to be cancelled.
+    if (expected == verdict::gone) deliver(true);
+    return;
+  }
   teardown_report report;
   {
     scoped_lock lock(mutex_);
@@ -150,7 +167,7 @@ void teardown::deadline_passed() noexcept {
   of_.loop.stop();
   of_.memory.stand_down();
   of_.abandon();
-  answer_all(report, std::nullopt);
+  static_cast<void>(answer_all(report, std::nullopt));
 }
 
 void teardown::timer_dropped() noexcept {
@@ -167,15 +184,35 @@ void teardown::deliver(bool on_executor) noexcept {
     scoped_lock lock(mutex_);
     report = report_;
   }
-  answer_all(report, witness(of_.self.incarnation, of_.options.epoch, of_.options.destroy_is_fence));
+  const bool ownerless = answer_all(report, witness(of_.self.incarnation, of_.options.epoch, of_.options.destroy_is_fence));
+  // Not from the registration thread, which is part of the engine: then it stays.
+  if (ownerless && on_executor) delete &of_;
 }
 
-void teardown::answer_all(teardown_report report, std::optional<witness> proof) noexcept {
+bool teardown::owner_leaves() noexcept {
   std::vector<completion<answer>> told;
+  verdict expected = verdict::open;
+  const bool ended = !verdict_.compare_exchange_strong(expected, verdict::hung, std::memory_order_acq_rel);
+  {
+    scoped_lock lock(mutex_);
+    if (ended && expected == verdict::gone && answered_) return true;
+    ownerless_ = true;
+    answered_ = true;
+    told.swap(told_);
+  }
+  // Nothing of the log or the host is touched any more.
+  if (!ended && armed_.load(std::memory_order_acquire)) static_cast<void>(of_.host.executor().cancel(timer_));
+  return false;
+}
+
+bool teardown::answer_all(teardown_report report, std::optional<witness> proof) noexcept {
+  std::vector<completion<answer>> told;
+  bool ownerless = false;
   {
     scoped_lock lock(mutex_);
     report_ = report;
     answered_ = true;
+    ownerless = ownerless_;
     told.swap(told_);
   }
   // A handler may destroy the transport: nothing of this object is touched from here on.
@@ -187,6 +224,7 @@ void teardown::answer_all(teardown_report report, std::optional<witness> proof) 
     }
     one.complete(std::move(given));
   }
+  return ownerless;
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

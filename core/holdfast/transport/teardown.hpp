@@ -71,6 +71,10 @@ class teardown final : public registration::listener {
 
   void context_closed(std::uint64_t unconfirmed) noexcept override;
 
+  /// The owner goes. True: everything ended and was answered, the engine may be deleted. False: it is deleted by the
+  /// answer that is still on its way, or stays for ever; nobody is told any more.
+  bool owner_leaves() noexcept;
+
  private:
   enum class verdict : std::uint8_t { open, gone, hung };
   enum class phase : std::uint8_t { idle, closing, handed_over };
@@ -96,11 +100,13 @@ class teardown final : public registration::listener {
   };
 
   void start() noexcept;
+  void collect_callbacks(platform::time_point now) noexcept;
   void destroy_worker() noexcept;
   void deadline_passed() noexcept;
   void timer_dropped() noexcept;
   void deliver(bool on_executor) noexcept;
-  void answer_all(teardown_report report, std::optional<witness> proof) noexcept;
+  /// True: the owner left before, so the caller deletes the engine.
+  bool answer_all(teardown_report report, std::optional<witness> proof) noexcept;
 
   engine& of_;
   platform::atomic<verdict> verdict_{verdict::open};
@@ -115,6 +121,7 @@ class teardown final : public registration::listener {
   bool begun_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool silent_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool answered_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool ownerless_ HOLDFAST_GUARDED_BY(mutex_) = false;
   platform::time_point deadline_ HOLDFAST_GUARDED_BY(mutex_) = platform::never;
   teardown_report report_ HOLDFAST_GUARDED_BY(mutex_);
   std::vector<completion<answer>> told_ HOLDFAST_GUARDED_BY(mutex_);

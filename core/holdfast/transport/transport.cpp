@@ -123,21 +123,23 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
 
 transport::~transport() {
   if (engine_ == nullptr) return;
-  if (engine_->ending.gone()) {
-    engine_->join();
-    return;
-  }
-  if (!engine_->ending.hung()) {
+  engine* const left = engine_.release();
+  if (left->ending.hung()) return;
+  if (!left->ending.gone()) {
     // Not torn down: what a device may reach stays, and so does everything that could tell of it.
-    emit::teardown_hung(engine_->log, engine_->options.epoch, engine_->table.outstanding(),
-                        engine_->memory.regions());
-    engine_->move_to(transport_state::hung);
-    if (engine_->stand_down(engine_->host.clock().now() + stand_down_bound))
-      engine_->join();
-    else
-      engine_->abandon();
+    emit::teardown_hung(left->log, left->options.epoch, left->table.outstanding(), left->memory.regions());
+    left->move_to(transport_state::hung);
   }
-  static_cast<void>(engine_.release());
+  const bool was_gone = left->ending.gone();
+  if (left->ending.owner_leaves()) {
+    left->join();
+    delete left;
+  } else if (!was_gone) {
+    if (left->stand_down(left->host.clock().now() + stand_down_bound))
+      left->join();
+    else
+      left->abandon();
+  }
 }
 
 const peer_id& transport::self() const noexcept { return engine_->self; }
