@@ -36,7 +36,7 @@ const char* status_string(ucs_status_t status) noexcept {
   }
 }
 
-#define HOLDFAST_UCP(name)                                                     \
+#define HOLDFAST_UCP(name)                                                      \
   static_assert(std::is_same_v<decltype(&ucp_double::name), decltype(&::name)>, \
                 "the double of " #name " differs from the header");
 HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)

@@ -224,8 +224,7 @@ ucs_status_t ucp_rkey_pack(ucp_context_h owner, ucp_mem_h handle, void** answer,
   auto* const found = c.find<memory_handle>(handle, object_kind::memory_handle);
   if (at == nullptr || found == nullptr) return UCS_ERR_INVALID_PARAM;
   if (const ucs_status_t status = c.fault_status("ucp.rkey.pack", UCS_ERR_NO_MEMORY); status != UCS_OK) return status;
-  key_bytes content{key_magic,       sizeof(key_bytes),   c.owner().index(), c.lib().life,
-                    at->number,      found->registration, 0};
+  key_bytes content{key_magic, sizeof(key_bytes), c.owner().index(), c.lib().life, at->number, found->registration, 0};
   content.sum = checksum(reinterpret_cast<const std::byte*>(&content), offsetof(key_bytes, sum));
   auto& made = c.lib().make<packed_key>();
   made.bytes.resize(sizeof content);

@@ -46,7 +46,16 @@ enum class function : std::uint16_t {
 std::string_view name_of(function f) noexcept;
 
 enum class object_kind : std::uint8_t {
-  config, context, worker, listener, connection_request, endpoint, key, memory_handle, packed_key, request,
+  config,
+  context,
+  worker,
+  listener,
+  connection_request,
+  endpoint,
+  key,
+  memory_handle,
+  packed_key,
+  request,
 };
 std::string_view name_of(object_kind kind) noexcept;
 
@@ -78,7 +87,7 @@ struct config final : object {
 struct context final : object {
   explicit context(library& l) : object(l, object_kind::context) {}
   std::uint64_t features = 0;
-  bool shared = false;    // mt_workers_shared
+  bool shared = false;   // mt_workers_shared
   unsigned workers = 0;  // not destroyed
 };
 
@@ -97,8 +106,8 @@ struct packed_key final : object {
 };
 
 enum class message_kind : std::uint8_t {
-  connect,      // a client's request at a listener
-  accepted,     // the server created its endpoint
+  connect,   // a client's request at a listener
+  accepted,  // the server created its endpoint
   rejected,
   active,       // an active message
   active_done,  // the receiver dropped a rendezvous descriptor; ends the sender's request
@@ -200,7 +209,7 @@ struct endpoint final : object, stream_end {
   worker& owner;
   side mine = side::client;
   std::shared_ptr<stream> where;
-  bool peer_mode = false;      // error handling mode PEER
+  bool peer_mode = false;  // error handling mode PEER
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;
   bool connected = false;
@@ -286,8 +295,8 @@ class library {
   /// From here on this life's handles are nobody's leak: a call that never returns keeps them.
   void forgive_leaks();
   packed_key* find_packed(const void* bytes);
-  std::vector<worker*> workers;      // not destroyed
-  std::vector<packed_key*> packed;   // not released
+  std::vector<worker*> workers;        // not destroyed
+  std::vector<packed_key*> packed;     // not released
   std::vector<memory_handle*> mapped;  // not unmapped
 
   void misuse(std::string_view what, std::string sentence);

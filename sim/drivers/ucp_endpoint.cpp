@@ -29,8 +29,8 @@ std::optional<socket_name> read_name(const ucs_sock_addr_t& from) noexcept {
 }
 
 void remember(endpoint& e, const ucp_ep_params_t& params) {
-  e.peer_mode = (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 &&
-                params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
+  e.peer_mode =
+      (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 && params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
   if ((params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) != 0) {
     e.on_error = params.err_handler.cb;
     e.on_error_argument = params.err_handler.arg;
@@ -239,7 +239,8 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t* pa
   call c(function::ucp_ep_close_nbx, handle);
   endpoint* const e = c.find_endpoint(handle);
   if (e == nullptr) return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
-  const bool force = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) != 0 && (param->flags & UCP_EP_CLOSE_FLAG_FORCE) != 0;
+  const bool force =
+      (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) != 0 && (param->flags & UCP_EP_CLOSE_FLAG_FORCE) != 0;
   // Before the endpoint is touched (F8).
   if (force && !e->peer_mode) return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
   worker& w = e->owner;
@@ -249,8 +250,8 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t* pa
   }
   for (const key* const k : w.keys) {
     if (&k->owner != e || k->uses != 0) continue;
-    c.lib().misuse("order of destruction", "endpoint " + std::to_string(e->number) + " was closed before its idle key " +
-                                               std::to_string(k->number));
+    c.lib().misuse("order of destruction", "endpoint " + std::to_string(e->number) +
+                                               " was closed before its idle key " + std::to_string(k->number));
     return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
   }
   c.lib().retire(*e);

@@ -55,8 +55,7 @@ library& library_of(host& h) {
 
 // library -----------------------------------------------------------------------------------------------------
 
-library::library(host& h)
-    : owner(h), life(h.life()), settings(ucp_settings_of(h)), stream_name_("ucp@" + h.name()) {
+library::library(host& h) : owner(h), life(h.life()), settings(ucp_settings_of(h)), stream_name_("ucp@" + h.name()) {
   h.on_crash([this] { forgive_leaks(); });
 }
 
@@ -156,17 +155,17 @@ call::call(function f, const void* subject)
 
 object* call::find_object(const void* handle, object_kind kind) {
   auto* const o = static_cast<object*>(const_cast<void*>(handle));
-  const std::string who = std::string(name()) + " was given ";
+  const auto given = [this] { return std::string(name()) + " was given "; };
   if (o == nullptr || o->magic != object::made_here || o->kind != kind) {
-    lib().misuse("no such handle", who + "what is no " + std::string(ucp_double::name_of(kind)));
+    lib().misuse("no such handle", given() + "what is no " + std::string(ucp_double::name_of(kind)));
     return nullptr;
   }
   if (&o->lib != library_) {
-    lib().misuse("foreign handle", who + std::string(ucp_double::name_of(kind)) + " of another host or life");
+    lib().misuse("foreign handle", given() + std::string(ucp_double::name_of(kind)) + " of another host or life");
     return nullptr;
   }
   if (o->gone) {
-    lib().misuse("use after end", who + std::string(ucp_double::name_of(kind)) + " " + std::to_string(o->number) +
+    lib().misuse("use after end", given() + std::string(ucp_double::name_of(kind)) + " " + std::to_string(o->number) +
                                       ", which was closed, destroyed or freed before");
     return nullptr;
   }

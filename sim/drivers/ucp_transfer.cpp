@@ -37,7 +37,8 @@ std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
 bool get_inline(library& lib, const endpoint& e, std::byte* to, std::size_t bytes, std::uint64_t address) {
   if (e.peer == nullptr || !e.peer->alive() || e.peer->life() != e.peer_life) return false;
   std::vector<std::byte> copy(bytes);
-  if (!memory_of(*e.peer).dma_read(copy.data(), reinterpret_cast<const std::byte*>(address), bytes, 0, false)) return true;
+  if (!memory_of(*e.peer).dma_read(copy.data(), reinterpret_cast<const std::byte*>(address), bytes, 0, false))
+    return true;
   host_memory& mine = memory_of(lib.owner);
   mine.dma_write(to, copy.data(), bytes, 0, mine.admit(0, to));
   return true;
@@ -57,8 +58,8 @@ void leave(endpoint& e, std::uint64_t request, std::uint16_t am_id, bool wants_r
 
 }  // namespace
 
-ucs_status_ptr_t ucp_get_nbx(ucp_ep_h handle, void* buffer, size_t count, uint64_t remote_address, ucp_rkey_h key_handle,
-                             const ucp_request_param_t* param) {
+ucs_status_ptr_t ucp_get_nbx(ucp_ep_h handle, void* buffer, size_t count, uint64_t remote_address,
+                             ucp_rkey_h key_handle, const ucp_request_param_t* param) {
   call c(function::ucp_get_nbx, handle);
   endpoint* const e = c.find_endpoint(handle);
   auto* const k = c.find<key>(key_handle, object_kind::key);
@@ -96,7 +97,8 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h handle, void* buffer, size_t count, uint64
   ++e->operations;
   e->owner.outstanding.emplace(r.number, &r);
   const memory_place place = mine.name_of(to);
-  c.the_world().log(&c.owner(), hardware_event::driver_get_posted, r.number, place.block, place.offset, *bytes, e->number);
+  c.the_world().log(&c.owner(), hardware_event::driver_get_posted, r.number, place.block, place.offset, *bytes,
+                    e->number);
   auto m = std::make_unique<message>(message_kind::get);
   m->request = r.number;
   m->address = remote_address;
@@ -177,7 +179,8 @@ unsigned serve_pieces(worker& w) {
     m->offset = s.done;
     m->body.resize(bytes);
     // No look at any key (F14): whatever is at the address that the message named.
-    memory_of(w.lib.owner).dma_read(m->body.data(), reinterpret_cast<const std::byte*>(s.address + s.done), bytes, 0, false);
+    memory_of(w.lib.owner)
+        .dma_read(m->body.data(), reinterpret_cast<const std::byte*>(s.address + s.done), bytes, 0, false);
     s.done += bytes;
     post(*s.to, std::move(m));
     ++done;

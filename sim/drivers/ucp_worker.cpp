@@ -78,13 +78,14 @@ void finish_later(request& r, ucs_status_t status, std::int64_t spread_ns) {
   world& w = lib.the_world();
   const auto delay_ns =
       spread_ns <= 0 ? 0 : static_cast<std::int64_t>(lib.chance().below(static_cast<std::uint64_t>(spread_ns)));
-  w.at(w.now() + delay_ns, [alive = std::weak_ptr<const char>(lib.alive), through = r.through, number = r.number, status] {
-    if (alive.expired() || through->gone) return;
-    auto m = std::make_unique<message>(message_kind::end_request);
-    m->request = number;
-    m->status = status;
-    through->receive(std::move(m));
-  });
+  w.at(w.now() + delay_ns,
+       [alive = std::weak_ptr<const char>(lib.alive), through = r.through, number = r.number, status] {
+         if (alive.expired() || through->gone) return;
+         auto m = std::make_unique<message>(message_kind::end_request);
+         m->request = number;
+         m->status = status;
+         through->receive(std::move(m));
+       });
 }
 
 // Messages ----------------------------------------------------------------------------------------------------
@@ -226,8 +227,8 @@ ucs_status_t ucp_worker_create(ucp_context_h handle, const ucp_worker_params_t* 
     return status;
   }
   auto& made = c.lib().make<worker>(*owner);
-  const bool many = (params->field_mask & UCP_WORKER_PARAM_FIELD_THREAD_MODE) != 0 &&
-                    params->thread_mode != UCS_THREAD_MODE_SINGLE;
+  const bool many =
+      (params->field_mask & UCP_WORKER_PARAM_FIELD_THREAD_MODE) != 0 && params->thread_mode != UCS_THREAD_MODE_SINGLE;
   if (!many) made.thread = c.the_world().running();
   if ((owner->features & UCP_FEATURE_WAKEUP) != 0) made.efd = c.owner().open_descriptor(made);
   ++owner->workers;
@@ -343,7 +344,8 @@ void ucp_worker_destroy(ucp_worker_h handle) {
     });
     if (waited_for != 0) wrong = "was destroyed with " + std::to_string(waited_for) + " closes that had not ended";
     if (w->undecided != 0) wrong = "was destroyed with " + number(w->undecided) + " connection requests undecided";
-    if (w->unfreed != 0) wrong = "was destroyed with " + number(w->unfreed) + " requests that had ended and were not freed";
+    if (w->unfreed != 0)
+      wrong = "was destroyed with " + number(w->unfreed) + " requests that had ended and were not freed";
     if (!wrong.empty()) {
       c.lib().misuse("order of destruction", "worker " + number(w->number) + ' ' + wrong);
       return;

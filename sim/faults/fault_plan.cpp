@@ -19,9 +19,7 @@ constexpr auto points = std::to_array<fault_point>({
      "only (one_way)",
      "both|one_way"},
     {"fabric.reset", "the stream of this message breaks; both ends learn it after the usual detection time", "reset"},
-    {"heap",
-     "an allocation of core fails (fail: at any named site; or the name of one site)",
-     "fail|*"},
+    {"heap", "an allocation of core fails (fail: at any named site; or the name of one site)", "fail|*"},
     {"host.crash", "the host crashes right after this driver call began", "crash"},
     {"host.pause", "the host's fibers stop right after this driver call began, for value ns (0: for ever)", "pause"},
     {"nic.deregister",
@@ -51,7 +49,8 @@ constexpr auto points = std::to_array<fault_point>({
     {"ucp.rkey.pack", "packing a key fails (value: status, 0 = no memory)", "error"},
     {"ucp.rkey.unpack", "unpacking a key fails (value: status, 0 = unreachable)", "error"},
     {"ucp.worker.create", "a worker is refused (value: status, 0 = no memory)", "error"},
-    {"ucp.worker.destroy", "the destruction of a worker takes value ns (slow) or never returns (never)",
+    {"ucp.worker.destroy",
+     "the destruction of a worker takes value ns and progresses meanwhile (slow) or never returns (never)",
      "slow|never"},
 });
 static_assert(std::ranges::is_sorted(points, {}, &fault_point::name));

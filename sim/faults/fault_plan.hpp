@@ -46,9 +46,9 @@ class fault_plan {
  private:
   struct armed {
     fault what;
-    std::size_t point = 0;       // index in all_fault_points()
-    bool by_detail = false;      // counts only passes whose detail is `what.what`
-    std::uint64_t passed = 0;    // passes that this fault counts
+    std::size_t point = 0;     // index in all_fault_points()
+    bool by_detail = false;    // counts only passes whose detail is `what.what`
+    std::uint64_t passed = 0;  // passes that this fault counts
     std::uint64_t struck = 0;
   };
   std::vector<armed> armed_;

@@ -109,7 +109,8 @@ std::int64_t fabric::disturb(const std::shared_ptr<stream>& s, side from) {
   }
   if (plan.strike(*sender, "fabric.reset") != nullptr) {
     for (const side where : {side::client, side::server}) {
-      world_.at(world_.now() + settings.detection_low_ns, [this, s, where] { break_at(s, where, break_reason::reset); });
+      world_.at(world_.now() + settings.detection_low_ns,
+                [this, s, where] { break_at(s, where, break_reason::reset); });
     }
   }
   return extra_ns;
@@ -142,8 +143,8 @@ void fabric::transmit(parcel p, std::int64_t extra_ns) {
   } else {
     arrival += settings.latency_ns;
     if (settings.jitter_ns > 0) {
-      arrival += static_cast<std::int64_t>(
-          world_.stream("fabric").below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
+      arrival +=
+          static_cast<std::int64_t>(world_.stream("fabric").below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
     }
   }
   schedule(std::move(p), arrival);

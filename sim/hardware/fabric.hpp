@@ -37,13 +37,13 @@ namespace holdfast::sim {
 
 struct link_settings {
   std::int64_t latency_ns = 20'000;
-  std::int64_t jitter_ns = 10'000;            // uniform, above the latency
-  std::int64_t bytes_per_us = 1'000;          // 1 GB/s
-  std::int64_t loopback_latency_ns = 2'000;   // a host to itself, without jitter
-  std::int64_t detection_low_ns = 17'000'000; // a crash is noticed after low … high
+  std::int64_t jitter_ns = 10'000;             // uniform, above the latency
+  std::int64_t bytes_per_us = 1'000;           // 1 GB/s
+  std::int64_t loopback_latency_ns = 2'000;    // a host to itself, without jitter
+  std::int64_t detection_low_ns = 17'000'000;  // a crash is noticed after low … high
   std::int64_t detection_high_ns = 45'000'000;
   std::int64_t retransmission_ns = 200'000'000;
-  std::int64_t keepalive_ns = 16'000'000'000; // a partition breaks streams after this
+  std::int64_t keepalive_ns = 16'000'000'000;  // a partition breaks streams after this
 };
 
 /// What travels. The derived class is the sender's and receiver's business.
@@ -53,9 +53,9 @@ class packet {
 };
 
 enum class break_reason : std::uint8_t {
-  refused,   // nobody listens there
-  reset,     // the other end closed or crashed
-  timed_out, // no way to the other end
+  refused,    // nobody listens there
+  reset,      // the other end closed or crashed
+  timed_out,  // no way to the other end
 };
 
 /// One end of a stream. Kernel scope; may not destroy the stream's other end.
@@ -91,8 +91,8 @@ class stream {
   friend class fabric;
   host* hosts_[2] = {nullptr, nullptr};
   stream_end* ends_[2] = {nullptr, nullptr};
-  bool closed_[2] = {false, false};        // by that side, or by its host's crash
-  bool broken_[2] = {false, false};        // that side was told, or will be when an end is attached
+  bool closed_[2] = {false, false};  // by that side, or by its host's crash
+  bool broken_[2] = {false, false};  // that side was told, or will be when an end is attached
   break_reason why_[2] = {break_reason::reset, break_reason::reset};
   std::int64_t last_arrival_[2] = {0, 0};  // at that side: a stream keeps its order
 };

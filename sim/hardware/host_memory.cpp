@@ -114,9 +114,9 @@ host_memory::block_map::iterator host_memory::take_back(std::byte* base, std::si
     return blocks_.end();
   }
   if (const pin* const p = refusing_pin(found->second.number); p != nullptr) {
-    w.violate("W-2", describe(base) + " (" + std::to_string(bytes) + " bytes) was given back to the system while registration " +
-                         std::to_string(p->number) + " of it is " +
-                         (p->state == pin_state::live ? "live" : "not confirmed gone"));
+    w.violate("W-2", describe(base) + " (" + std::to_string(bytes) +
+                         " bytes) was given back to the system while registration " + std::to_string(p->number) +
+                         " of it is " + (p->state == pin_state::live ? "live" : "not confirmed gone"));
     return blocks_.end();
   }
   return found;
@@ -297,8 +297,8 @@ bool host_memory::dma_write(std::byte* to, const std::byte* from, std::size_t by
   const bool allowed = is_owned && registered(to, bytes, registration);
   w.log(&host_, hardware_event::dma_write, place.block, place.offset, bytes, registration, admission.request, allowed);
   if (!allowed) {
-    w.violate("W-1", "transfer " + std::to_string(admission.request) + " wrote " + std::to_string(bytes) + " bytes at " +
-                         describe(to) + ", which is " +
+    w.violate("W-1", "transfer " + std::to_string(admission.request) + " wrote " + std::to_string(bytes) +
+                         " bytes at " + describe(to) + ", which is " +
                          (is_owned ? "not registered (any more)" : "not owned by a program (any more)"));
     return false;
   }

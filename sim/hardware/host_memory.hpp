@@ -35,9 +35,9 @@ struct memory_place {
 
 /// What stands between the program and the device about one registration.
 enum class pin_state : std::uint8_t {
-  live,         // registered
-  unconfirmed,  // a deregistration was asked for and not answered, or answered with an error
-  claimed_gone, // the program was told that it is gone; `held` says whether that was true
+  live,          // registered
+  unconfirmed,   // a deregistration was asked for and not answered, or answered with an error
+  claimed_gone,  // the program was told that it is gone; `held` says whether that was true
 };
 
 /// One registration as the kernel keeps it: the pages stay physically where they are as long as it is held.

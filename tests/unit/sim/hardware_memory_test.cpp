@@ -230,7 +230,8 @@ TEST_F(HardwareMemory, TagsSplitAndReplaceEachOther) {
   memory.tag_range(base + 400, 50, 0);
   memory.tag_range(base + 900, 200, 3);
   const std::vector<std::pair<std::size_t, std::uint64_t>> expected = {
-      {0, 1}, {199, 1}, {200, 2}, {399, 2}, {400, 0}, {449, 0}, {450, 2}, {499, 2}, {500, 1}, {899, 1}, {900, 3}, {1099, 3}, {1100, 0}};
+      {0, 1},   {199, 1}, {200, 2}, {399, 2}, {400, 0},  {449, 0}, {450, 2},
+      {499, 2}, {500, 1}, {899, 1}, {900, 3}, {1099, 3}, {1100, 0}};
   for (const auto& [at, tag] : expected) EXPECT_EQ(memory.tag_of(base + at), tag) << at;
   memory.tag_range(base, page, 9);
   for (const auto& [at, tag] : expected) EXPECT_EQ(memory.tag_of(base + at), 9u) << at;
@@ -308,7 +309,8 @@ TEST(HardwareFaultPlan, APlanNamesItsMistakes) {
   sim::fifo_strategy strategy;
   sim::world world({}, strategy);
   sim::fault_plan& plan = sim::fault_plan::of(world);
-  EXPECT_NE(plan.install({{"nic.explode", "", 1, 1, "", 0}})->find("unknown fault point 'nic.explode'"), std::string::npos);
+  EXPECT_NE(plan.install({{"nic.explode", "", 1, 1, "", 0}})->find("unknown fault point 'nic.explode'"),
+            std::string::npos);
   EXPECT_NE(plan.install({{"nic.register", "", 1, 1, "burn", 0}})->find("has no kind 'burn'"), std::string::npos);
   EXPECT_NE(plan.install({{"nic.register", "", 0, 1, "", 0}})->find("counted from 1"), std::string::npos);
 }
@@ -319,7 +321,9 @@ TEST(HardwareFaultPlan, AFaultStrikesAtItsPassOnItsHostAndNotInTheCalm) {
   sim::host& a = world.add_host("a");
   sim::host& b = world.add_host("b");
   sim::fault_plan& plan = sim::fault_plan::of(world);
-  ASSERT_EQ(plan.install({{"ucp.get.error", "b", 2, 2, "", 0}, {"heap", "", 1, 1, "pinned.span", 0}, {"nic.register", "", 1, 9, "", 0}}),
+  ASSERT_EQ(plan.install({{"ucp.get.error", "b", 2, 2, "", 0},
+                          {"heap", "", 1, 1, "pinned.span", 0},
+                          {"nic.register", "", 1, 9, "", 0}}),
             std::nullopt);
   EXPECT_EQ(plan.strike(a, "ucp.get.error"), nullptr);
   EXPECT_EQ(plan.strike(b, "ucp.get.error"), nullptr);

@@ -35,8 +35,7 @@ namespace sim = holdfast::sim;
 inline const hf::ucx::ucp_table& ucp() {
   static const hf::ucx::ucp_table table = [] {
     hf::ucx::ucp_table t;
-#define HOLDFAST_UCP(name) \
-  t.name = reinterpret_cast<decltype(t.name)>(sim::find_driver_symbol("libucp.so.0", #name));
+#define HOLDFAST_UCP(name) t.name = reinterpret_cast<decltype(t.name)>(sim::find_driver_symbol("libucp.so.0", #name));
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
     t.ucs_status_string =

@@ -90,7 +90,8 @@ TEST(UcpDouble, AHelloSentBeforeTheConnectionIsAcceptedArrivesAndNamesItsReplyEn
       require(p.progress_until([&] {
         if (!p.requests.empty()) ep = p.accept();
         return !p.messages.empty();
-      }), "a message");
+      }),
+              "a message");
       require(p.messages[0] == "hello", "its bytes");
       require(p.last_reply == ep && ep != nullptr, "the endpoint to answer on");
       outcome sent;
@@ -141,9 +142,7 @@ TEST(UcpDouble, AGetBringsEveryByteAndIsToldOnce) {
 
 TEST(UcpDouble, AnOwnerThatDoesNotProgressServesNothing) {
   pair_of_hosts hosts;
-  hosts.a.spawn("main", [&] {
-    own(hosts.a, hosts.shared, page, nullptr);
-  });
+  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page, nullptr); });
   hosts.b.spawn("main", [&] {
     requester r(hosts.b, hosts.shared, page);
     outcome hello;
@@ -152,7 +151,8 @@ TEST(UcpDouble, AnOwnerThatDoesNotProgressServesNothing) {
     hosts.a.pause();
     outcome got;
     require(UCS_PTR_IS_PTR(r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got)), "a posted GET");
-    require(!r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, 30'000'000'000), "nothing for half a minute");
+    require(!r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, 30'000'000'000),
+            "nothing for half a minute");
     require(r.p.errors == 0, "a stopped peer is not reported");
     hosts.a.resume();
     require(r.p.progress_until([&] { return got.status == UCS_OK; }) && r.right(page), "then it goes on");
@@ -421,7 +421,8 @@ TEST(UcpDouble, NobodyListeningAndARejectionReachTheErrorHandler) {
     outcome sent;
     require(UCS_PTR_IS_PTR(p.send(unwanted, "x", 1, sent)), "queued");
     require(p.progress_until([&] { return p.errors == 2; }) && p.last_error == UCS_ERR_REJECTED, "rejected");
-    require(p.progress_until([&] { return sent.calls == 1; }) && sent.status == UCS_ERR_REJECTED, "and what was queued");
+    require(p.progress_until([&] { return sent.calls == 1; }) && sent.status == UCS_ERR_REJECTED,
+            "and what was queued");
     p.close_now(unwanted, true);
     p.destroy();
   });
@@ -465,10 +466,12 @@ TEST(UcpDouble, ALateReadOfFreedPagesAtTheOwnerIsW1AndOfATombstoneZeros) {
       }
       hosts.shared.port = p.listen();
       ucp_ep_h ep = nullptr;
-      p.progress_until([&] {
-        if (!p.requests.empty()) ep = p.accept();
-        return hosts.shared.stop;
-      }, 60'000'000'000);
+      p.progress_until(
+          [&] {
+            if (!p.requests.empty()) ep = p.accept();
+            return hosts.shared.stop;
+          },
+          60'000'000'000);
       p.close_now(ep, true);
       p.destroy();
     });
@@ -555,7 +558,8 @@ TEST(UcpDouble, ARendezvousDescriptorThatIsRefusedFailsItsSender) {
     require(p.progress_until([&] {
       if (!p.requests.empty()) ep = p.accept();
       return p.errors == 1;
-    }), "a peer that leaves");
+    }),
+            "a peer that leaves");
     require(p.messages.size() == 1 && p.last_was_descriptor, "one descriptor");
     p.close_now(ep, true);
     p.destroy();
@@ -567,7 +571,8 @@ TEST(UcpDouble, ARendezvousDescriptorThatIsRefusedFailsItsSender) {
     auto large = std::make_unique<std::array<char, 60'000>>();
     outcome sent;
     require(UCS_PTR_IS_PTR(p.send(ep, large->data(), large->size(), sent)), "a request");
-    require(p.progress_until([&] { return sent.calls == 1; }) && sent.status == UCS_ERR_REJECTED, "the receiver's word");
+    require(p.progress_until([&] { return sent.calls == 1; }) && sent.status == UCS_ERR_REJECTED,
+            "the receiver's word");
     p.close_now(ep, false);
     p.destroy();
   });
@@ -583,7 +588,8 @@ TEST(UcpDouble, AMessageIsReadWhenItLeavesSoItsBytesMustLiveUntilItsEnd) {
     require(p.progress_until([&] {
       if (!p.requests.empty()) ep = p.accept();
       return p.errors == 1;
-    }), "a peer that leaves");
+    }),
+            "a peer that leaves");
     require(p.messages.size() == 1 && p.messages[0] == "later", "what stood there when it left");
     p.close_now(ep, true);
     p.destroy();
