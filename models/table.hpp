@@ -59,6 +59,8 @@ std::vector<transition> transitions_of() {
     transition t{source::name, event::name, detail::guard_name<guard>(), source::name,
                  detail::taken<Tag, source, event, target, guard>};
     if constexpr (!std::is_same_v<target, Stays>) t.target = target::name;
+    // Boost.MSM says of a row that stays that its target is its source; the row itself was counted as it was written.
+    if constexpr (std::is_same_v<target, source>) t.taken += detail::taken<Tag, source, event, Stays, guard>;
     out.push_back(t);
   });
   return out;
