@@ -14,6 +14,7 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/base/error.hpp>
+#include <holdfast/base/fate_listener.hpp>
 #include <holdfast/base/peer.hpp>
 
 #include <cstddef>
@@ -100,6 +101,8 @@ class get_request {
   /// The waiter is to be told now although the operation has not ended (peer dead on a lane that never reports).
   /// At most once, never after `ended`.
   virtual void orphaned() noexcept = 0;
+  /// Whom to tell if the backend is given up for hung while it has this request. May be null: nobody waits.
+  virtual intrusive_ptr<fate_listener> listener() const noexcept { return {}; }
   /// Exactly once, by whichever of the four exits comes (spec/pinned-memory 6.3.3). This is the fence unless the
   /// outcome is `indeterminate`. The request destroys itself. `why` is meaningful unless the outcome is ok.
   virtual void ended(get_outcome outcome, const error& why) noexcept = 0;

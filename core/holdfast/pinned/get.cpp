@@ -19,10 +19,21 @@ std::unique_ptr<get_operation> get_operation::make(pool_core& pool, buffer& dest
   if (platform::heap_fault("pinned.get")) return nullptr;
   std::unique_ptr<get_operation> made(new (std::nothrow) get_operation(pool));
   if (!made) return nullptr;
-  made->cell_ = adopt_new(new (std::nothrow) get_cell);
+  made->cell_ = adopt_new(new (std::nothrow) get_cell(made->pool_));
   if (!made->cell_) return nullptr;
   made->destination_ = std::move(destination);
   return made;
+}
+
+get_cell::get_cell(intrusive_ptr<pool_core> of) noexcept : pool(std::move(of)) {}
+
+get_cell::~get_cell() = default;
+
+// The operation is still with a library that does not return: its record, hold and buffer stay as they are, for ever.
+void get_cell::fate_unknown() noexcept {
+  if (told.exchange(true, std::memory_order_acq_rel)) return;
+  result<get_answer> unknown = fail(error_code::indeterminate, get);
+  static_cast<void>(ended.complete(std::move(unknown)));
 }
 
 get_operation::get_operation(pool_core& pool) noexcept : pool_(intrusive_ptr<pool_core>(&pool)) {}
@@ -50,6 +61,8 @@ result<void> get_operation::arm(const peer_id& from, const remote_reference& ran
 }
 
 void get_operation::accepted() noexcept { emit::buffer_lent(pool_->log, destination_.span_->id(), operation); }
+
+bool get_operation::abandoned() const noexcept { return cell_->abandoned.load(std::memory_order_acquire); }
 
 std::uint64_t get_operation::span_id() const noexcept { return destination_.span_->id(); }
 
@@ -81,6 +94,7 @@ void get_operation::ended(get_outcome outcome, const error& why) noexcept {
 }
 
 void get_operation::tell(get_outcome outcome, const error& why) noexcept {
+  if (cell_->told.exchange(true, std::memory_order_acq_rel)) return;
   cell_->operation = operation;
   if (outcome == get_outcome::indeterminate) {
     result<get_answer> unknown = fail(error_code::indeterminate, get, peer.worker_id);
@@ -106,6 +120,7 @@ task<result<get_answer>> await_get([[maybe_unused]] task_context context, intrus
                                    intrusive_ptr<get_cell> cell, std::uint64_t span_id) {
   std::expected<result<get_answer>, wait_end> answer = co_await cell->ended.wait();
   if (!answer) {
+    cell->abandoned.store(true, std::memory_order_release);
     emit::get_abandoned(pool->log, span_id);
     co_return fail(error_code::cancelled, get);
   }

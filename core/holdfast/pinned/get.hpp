@@ -16,6 +16,7 @@
 
 #include <holdfast/base/error.hpp>
 #include <holdfast/base/event_cell.hpp>
+#include <holdfast/base/fate_listener.hpp>
 #include <holdfast/base/gate.hpp>
 #include <holdfast/base/intrusive_ptr.hpp>
 #include <holdfast/base/task.hpp>
@@ -23,6 +24,7 @@
 #include <holdfast/pinned/backend.hpp>
 #include <holdfast/pinned/buffer.hpp>
 #include <holdfast/pinned/span.hpp>
+#include <holdfast/platform/atomic.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -39,14 +41,19 @@ struct get_answer {
 };
 
 /// Where the operation and its waiter meet.
-class get_cell final : public ref_counted<get_cell> {
+class get_cell final : public fate_listener {
  public:
+  explicit get_cell(intrusive_ptr<pool_core> of) noexcept;
+  void fate_unknown() noexcept override;
+
+  const intrusive_ptr<pool_core> pool;
   event_cell<result<get_answer>> ended;
   std::uint64_t operation = 0;  // for events; written before `ended` is completed
+  platform::atomic<bool> abandoned{false};
+  platform::atomic<bool> told{false};  // the operation's end and `fate_unknown` meet here: the first is believed
 
  private:
-  friend class ref_counted<get_cell>;
-  ~get_cell() = default;
+  ~get_cell() override;
 };
 
 class get_operation final : public get_request, public work_item {
@@ -69,7 +76,9 @@ class get_operation final : public get_request, public work_item {
   void tell(get_outcome outcome, const error& why) noexcept;
   // get_request
   void accepted() noexcept override;
+  bool abandoned() const noexcept override;
   void orphaned() noexcept override;
+  intrusive_ptr<fate_listener> listener() const noexcept override { return cell_; }
   void ended(get_outcome outcome, const error& why) noexcept override;
   // work_item: destroys the operation, and with it perhaps the buffer, on the executor
   void run() noexcept override;

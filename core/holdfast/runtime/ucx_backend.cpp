@@ -66,6 +66,7 @@ class transfer_of_request final : public transport::transfer {
     request_.accepted();
   }
   bool wanted() const noexcept override { return !request_.abandoned(); }
+  intrusive_ptr<fate_listener> listener() const noexcept override { return request_.listener(); }
 
   void ended(transport::transfer_outcome outcome, const error& why) noexcept override {
     pinned::get_request& request = request_;

@@ -120,6 +120,23 @@ std::uint64_t operation_table::sweep() noexcept {
   }
 }
 
+void operation_table::tell_unknown() noexcept {
+  fate_listener* waiting = nullptr;
+  {
+    scoped_lock lock(mutex_);
+    for (const operation* record = last_; record != nullptr; record = record->previous_)
+      if (fate_listener* const one = record->listener().detach()) {
+        one->next_told = waiting;
+        waiting = one;
+      }
+  }
+  while (waiting != nullptr) {
+    const intrusive_ptr<fate_listener> told(waiting, adopt_share);
+    waiting = told->next_told;
+    told->fate_unknown();
+  }
+}
+
 std::uint64_t operation_table::outstanding() const noexcept {
   scoped_lock lock(mutex_);
   return records_;

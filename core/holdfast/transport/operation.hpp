@@ -16,6 +16,7 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/base/error.hpp>
+#include <holdfast/base/fate_listener.hpp>
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/lock_ranks.hpp>
 #include <holdfast/base/peer.hpp>
@@ -55,6 +56,9 @@ class operation : public wire_operation, public command {
   ~operation() = default;
   /// Exactly once, after the record left the table. `status` is the library's, 0 where it has none.
   virtual void exited(operation_exit exit, int status) noexcept = 0;
+  /// Whom to tell if the transport hangs while it has this record; may be null. Called under the table's lock, so that
+  /// the record cannot go meanwhile: answers a share and does nothing else.
+  virtual intrusive_ptr<fate_listener> listener() const noexcept { return {}; }
 
  private:
   friend class operation_table;
@@ -96,6 +100,8 @@ class operation_table {
   void retract(operation& record) noexcept;
   /// Ends everything that is left, in the order of admission. Only after the worker's destruction returned.
   std::uint64_t sweep() noexcept;
+  /// The transport hangs: tells whoever waits for a record that is left that its fate is unknown. The records stay.
+  void tell_unknown() noexcept;
 
   std::uint64_t outstanding() const noexcept;
   operation_counts counts() const noexcept;

@@ -166,6 +166,7 @@ void teardown::deadline_passed() noexcept {
   of_.move_to(transport_state::hung);
   of_.loop.stop();
   of_.memory.stand_down();
+  of_.table.tell_unknown();
   of_.abandon();
   static_cast<void>(answer_all(report, std::nullopt));
 }
