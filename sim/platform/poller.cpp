@@ -55,18 +55,24 @@ wake_cause poller::sleep(time_point deadline) noexcept {
         cause = cause | wake_cause::descriptor;
     if (cause != wake_cause::none) return cause;
     if (deadline != never && w.now() >= deadline.time_since_epoch().count()) return wake_cause::deadline;
-    fiber& self = *w.running();
-    {
-      kernel_scope kernel;
-      for (const int number : state_->watched) state_->machine.watch(self, number);
-    }
-    state_->sleeper = &self;
-    w.block(op_kind::poller_wait, state_->object, deadline.time_since_epoch().count());
-    state_->sleeper = nullptr;
-    {
-      kernel_scope kernel;
-      state_->machine.unwatch(self);
-    }
+    rest(deadline);
+  }
+}
+
+// Until woken, or a watched descriptor becomes readable, or the deadline.
+void poller::rest(time_point deadline) noexcept {
+  world& w = world::current();
+  fiber& self = *w.running();
+  {
+    kernel_scope kernel;
+    for (const int number : state_->watched) state_->machine.watch(self, number);
+  }
+  state_->sleeper = &self;
+  w.block(op_kind::poller_wait, state_->object, deadline.time_since_epoch().count());
+  state_->sleeper = nullptr;
+  {
+    kernel_scope kernel;
+    state_->machine.unwatch(self);
   }
 }
 
@@ -88,11 +94,13 @@ void poller::drain_wakes() noexcept {
   state_->pending = false;
 }
 
+// Blocks until something new happens, not while something is pending: a caller that spins over a descriptor that
+// stays readable would otherwise stop time. What came before costs at most the deadline.
 void poller::relax(time_point deadline) noexcept {
   world& w = world::current();
   w.point(op_kind::yield, state_->object);
-  // Spinning for ever is not modelled: a caller without a deadline gets one step.
-  if (deadline != never) sleep(deadline);
+  if (deadline == never || w.now() >= deadline.time_since_epoch().count()) return;
+  rest(deadline);
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::platform

@@ -37,6 +37,7 @@ constexpr verb verbs[] = {
     {"shutdown", {}, {}, &fleet_ops::shutdown},
     {"sleep", {"ns"}, {}, &fleet_ops::sleep},
     {"try_alloc", {"slot", "bytes"}, {}, &fleet_ops::try_alloc},
+    {"wait", {}, {"name"}, &fleet_ops::wait},
 };
 
 const verb* find_verb(std::string_view name) {

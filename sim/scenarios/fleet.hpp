@@ -9,6 +9,7 @@
 //   free slot                   drops the buffer                     fill slot seed     writes a pattern
 //   check slot                  the pattern must be as it was filled (W-3)
 //   publish slot name           the buffer's reference goes on the board, with the pattern that it holds
+//   wait name                   waits until it is on the board
 //   connect host                waits until that host listens        close host [deadline_ns]
 //   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9)
 //   get_start slot name         the same without waiting             await slot        waits for it

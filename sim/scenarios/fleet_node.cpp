@@ -284,6 +284,16 @@ step_result fleet_ops::publish(fleet& f, fleet_node& node, const op& step) {
   return {reference.has_value(), 0};
 }
 
+step_result fleet_ops::wait(fleet& f, fleet_node&, const op& step) {
+  published* awaited = nullptr;
+  {
+    kernel_scope kernel;
+    awaited = &f.board[step.words.at("name")];
+  }
+  awaited->there.wait(f.the_world);
+  return {};
+}
+
 step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {
   listening_host& other = f.listening.at(step.words.at("host"));
   other.there.wait(f.the_world);

@@ -131,6 +131,7 @@ struct fleet_ops {
   static step_result shutdown(fleet&, fleet_node&, const op&);
   static step_result sleep(fleet&, fleet_node&, const op&);
   static step_result try_alloc(fleet&, fleet_node&, const op&);
+  static step_result wait(fleet&, fleet_node&, const op&);
 };
 
 }  // namespace holdfast::sim

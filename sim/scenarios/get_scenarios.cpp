@@ -128,6 +128,7 @@ class get_never_ends final : public scenario {
     made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
     for (std::int64_t i = 0; i < p.at("gets"); ++i)
       made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", 2 * granule}}));
+    made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page-0"}}));
     made.ops.push_back(make_op("b/app", "pause", {}, {{"host", "a"}}));
     for (std::int64_t i = 0; i < p.at("gets"); ++i)
       made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "page-0"}}));

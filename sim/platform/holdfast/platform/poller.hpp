@@ -39,6 +39,7 @@ class poller {
   struct state;
   poller() noexcept = default;
   wake_cause sleep(time_point deadline) noexcept;
+  void rest(time_point deadline) noexcept;
   state* state_ = nullptr;
 };
 
