@@ -81,6 +81,7 @@ void registration::do_map(map_job& job) noexcept {
   if (platform::heap_fault("transport.map"))
     return job.mapped(fail(error_code::out_of_memory, "transport.map", 0, job.bytes));
   auto made = wire_.map(job.address, job.bytes);
+  if (stood_down()) return;
   if (!made) return job.mapped(std::unexpected(made.error()));
   registered_memory memory{0, made->address, made->bytes, made->key};
   bool kept = true;
@@ -110,7 +111,14 @@ void registration::do_unmap(unmap_job& job) noexcept {
   }
   // A number that was unmapped before, or was never issued, must not reach anybody else's registration.
   if (handle == nullptr) return job.unmapped(unmap_result::unknown);
-  job.unmapped(wire_.unmap(handle) ? unmap_result::confirmed : unmap_result::unknown);
+  const bool confirmed = wire_.unmap(handle);
+  if (stood_down()) return;
+  job.unmapped(confirmed ? unmap_result::confirmed : unmap_result::unknown);
+}
+
+bool registration::stood_down() noexcept {
+  scoped_lock lock(mutex_);
+  return standing_down_;
 }
 
 void registration::close_down() noexcept {
@@ -125,14 +133,9 @@ void registration::close_down() noexcept {
     }
     if (!wire_.unmap(handle)) ++unconfirmed;
   }
-  bool stood_down = false;
-  {
-    scoped_lock lock(mutex_);
-    stood_down = standing_down_;
-  }
-  if (!stood_down) {
+  if (!stood_down()) {
     wire_.close_context();
-    told_.context_closed(unconfirmed);
+    if (!stood_down()) told_.context_closed(unconfirmed);
   }
   scoped_lock lock(mutex_);
   left_ = true;

@@ -141,6 +141,8 @@ class registration {
   void do_map(map_job& job) noexcept;
   void do_unmap(unmap_job& job) noexcept;
   void close_down() noexcept;
+  /// Whether the owner left: then nobody is told anything any more.
+  bool stood_down() noexcept;
 
   wire& wire_;
   listener& told_;

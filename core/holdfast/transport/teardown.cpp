@@ -114,12 +114,13 @@ void teardown::destroy_worker() noexcept {
   of_.connections.reject_all();
   of_.library->destroy_listener();
   of_.library->destroy_worker();
-  // The deadline may have come first: then everything was given up for leaked, and nothing of it is touched.
-  if (hung()) return of_.loop.stop();
+  // The owner may have left meanwhile: then nothing of his is touched any more.
+  if (of_.loop.stopping()) return;
   emit::worker_destroyed(of_.log, of_.options.epoch);
   const std::uint64_t swept = of_.table.sweep();
   emit::table_swept(of_.log, of_.options.epoch, swept);
-  of_.move_to(transport_state::swept);
+  // Late is better than never for who waits, but the report that told of a hang stands.
+  if (!hung()) of_.move_to(transport_state::swept);
   of_.connections.worker_gone();
   {
     scoped_lock lock(mutex_);
@@ -139,7 +140,10 @@ void teardown::context_closed(std::uint64_t unconfirmed) noexcept {
     report_.unconfirmed = unconfirmed;
   }
   verdict expected = verdict::open;
-  if (!verdict_.compare_exchange_strong(expected, verdict::gone, std::memory_order_acq_rel)) return;
+  if (!verdict_.compare_exchange_strong(expected, verdict::gone, std::memory_order_acq_rel)) {
+    ended_late_.store(true, std::memory_order_release);
+    return;
+  }
   if (silent) return;
   of_.move_to(transport_state::gone);
   emit::witness_issued(of_.log, of_.options.epoch, unconfirmed);
@@ -197,6 +201,7 @@ bool teardown::owner_leaves() noexcept {
   {
     scoped_lock lock(mutex_);
     if (ended && expected == verdict::gone && answered_) return true;
+    if (ended && expected == verdict::hung && ended_late_.load(std::memory_order_acquire)) return true;
     ownerless_ = true;
     answered_ = true;
     told.swap(told_);

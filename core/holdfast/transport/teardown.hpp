@@ -8,8 +8,8 @@
 // Units       Absolute deadlines.
 // Threading   `begin` from any thread; `start`, `step` on the progress thread; `context_closed` on the registration
 //             thread; completions on the executor. One word decides between the end and the deadline.
-// Failure     The deadline passed: hung. Nothing is swept unless the worker's destruction returned, no witness is
-//             made, threads and handles are left as they are, for ever.
+// Failure     The deadline passed: hung. No witness is made, and nothing is swept unless the worker's destruction
+//             returns later; threads and handles are left as they are, for ever if need be.
 #pragma once
 
 #include <holdfast/platform/abi.hpp>
@@ -110,6 +110,8 @@ class teardown final : public registration::listener {
 
   engine& of_;
   platform::atomic<verdict> verdict_{verdict::open};
+  /// Worker and context went after all, after the deadline.
+  platform::atomic<bool> ended_late_{false};
 
   // Progress thread.
   phase phase_ = phase::idle;

@@ -124,8 +124,7 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
 transport::~transport() {
   if (engine_ == nullptr) return;
   engine* const left = engine_.release();
-  if (left->ending.hung()) return;
-  if (!left->ending.gone()) {
+  if (!left->ending.gone() && !left->ending.hung()) {
     // Not torn down: what a device may reach stays, and so does everything that could tell of it.
     emit::teardown_hung(left->log, left->options.epoch, left->table.outstanding(), left->memory.regions());
     left->move_to(transport_state::hung);
