@@ -42,6 +42,8 @@ class host {
   /// False after a crash, until the host is started again under the same name.
   bool alive() const noexcept { return alive_; }
   bool paused() const noexcept { return paused_; }
+  /// Core said that it leaks on purpose (event teardown_hung): nothing but the end of the process ends that.
+  bool leaks_on_purpose() const noexcept { return leaks_on_purpose_; }
   /// Number of the host's life, from 1: an event that refers to memory of an earlier life must not act.
   std::uint32_t life() const noexcept { return life_; }
 

@@ -1,8 +1,9 @@
 // Hosts that run the whole core, and the ops by which a workload drives them.
 //
 // Why this exists: scenarios differ in what is done and when, not in how a host is put together. A fleet gives each
-// host of the plan the core as a program would have it (transport over the UCX double, pinned memory on top), runs the
-// plan's ops on fibers, and ends every host by a shutdown whose report is held against the books.
+// host of the plan a runtime as a program would have it (transport over the UCX double, pinned memory on top), runs the
+// plan's ops on fibers, and ends every host by a shutdown whose report is held against the books. A host whose shutdown
+// could not prove that the device is gone ends as such a process should: it exits at once, and leaves what is left.
 //
 // Ops, each with numbers and words by name (`slot` names a buffer of its host, 0 to 63):
 //   alloc slot bytes [own]      async_alloc, waited for             try_alloc slot bytes
@@ -52,8 +53,6 @@ struct fleet_settings {
   bool calm_start = true;
   /// Time that the shutdown at the end of a host gets.
   std::int64_t shutdown_ns = 2'000'000'000;
-  /// Time that the transport's teardown gets after it.
-  std::int64_t teardown_ns = 3'000'000'000;
 };
 
 /// Builds the hosts and starts them. Keep the answer until the run is over. An error sentence if an op makes no sense.

@@ -5,16 +5,10 @@
 
 #include <sim/kernel/world.hpp>
 
-#include <holdfast/backends/ucx/load.hpp>
-#include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/base/block.hpp>
-#include <holdfast/base/capacity_ledger.hpp>
-#include <holdfast/base/frame_pool.hpp>
-#include <holdfast/base/task.hpp>
-#include <holdfast/pinned/pool.hpp>
 #include <holdfast/platform/host.hpp>
-#include <holdfast/runtime/ucx_backend.hpp>
-#include <holdfast/telemetry/event_log.hpp>
+#include <holdfast/runtime/runtime.hpp>
+#include <holdfast/runtime/ucx_device.hpp>
 #include <holdfast/transport/transport.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -81,10 +75,12 @@ class fleet_node {
   static constexpr std::int64_t slots_max = 64;
   fleet_node(fleet& of, host& machine);
 
-  /// Loads the double, opens transport and pool. False: the fault plan spoiled it; nothing is left.
+  /// Makes the runtime. False: the fault plan spoiled it; nothing is left.
   bool open();
-  /// Pool, then transport, then what the witness settles. Idempotent: later calls do nothing.
+  /// Idempotent: later calls do nothing.
   void shut_down(std::int64_t deadline_ns);
+  holdfast::pinned::memory& pool() noexcept { return core->pinned(); }
+  holdfast::transport::transport& peers() noexcept { return *core->peers(); }
 
   struct slot {
     holdfast::pinned::buffer held;
@@ -97,16 +93,11 @@ class fleet_node {
   host& machine;
   // Destroyed bottom-up: users before what they use.
   holdfast::platform::host platform;
-  holdfast::event_log log;
-  holdfast::frame_pool frames;
-  holdfast::task_environment environment;
-  holdfast::capacity_ledger ledger;
-  std::unique_ptr<holdfast::transport::transport> transport;
-  std::optional<holdfast::ucx_backend> backend;
-  std::optional<holdfast::pinned::memory> pool;
+  std::optional<holdfast::runtime> core;
   slot slots[slots_max];
   bool shut = false;
-  bool witnessed = false;  // the teardown proved that worker and context are gone
+  bool witnessed = false;             // the shutdown proved that worker and context are gone
+  std::uint64_t bytes_registered = 0;  // charged when the shutdown's report was made
 };
 
 /// The body of a host's fiber "main".

@@ -142,7 +142,6 @@ class get_never_ends final : public scenario {
   std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
-    how.teardown_ns = 400'000'000;
     return start_fleet(w, how, what);
   }
 };
