@@ -124,9 +124,11 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
     armed& a = armed_[i];
     if (a.point != index || (!a.what.host.empty() && a.what.host != h.name())) continue;
     if (a.by_detail && a.what.what != detail) continue;
+    // A pass in the calm is none: a fault that was meant for the third pass must not be lost on the start-up's.
+    if (w.calm()) continue;
     ++a.passed;
     // The first in the plan's order wins; the others have seen the pass all the same.
-    if (chosen != nullptr || w.calm()) continue;
+    if (chosen != nullptr) continue;
     if (a.passed < a.what.nth || a.passed - a.what.nth >= a.what.times) continue;
     ++a.struck;
     w.log(&h, hardware_event::fault_fired, i, a.struck);
