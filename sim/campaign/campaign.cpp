@@ -150,7 +150,7 @@ class coordinator {
       return;
     }
     std::error_code error;
-    std::filesystem::create_directories(settings_.traces_directory, error);
+    const bool made = std::filesystem::create_directories(settings_.traces_directory, error);
     const std::string path = trace_path(settings_.traces_directory, spec, strategy_text, "crash");
     const crash_report report = capture_crash(
         spec, board_.plan_for(u), strategy_text,
@@ -161,6 +161,9 @@ class coordinator {
           return std::move(*make_strategy(strategy_text));
         },
         settings_.checks, path + ".choices-" + std::to_string(getpid()), settings_.run_seconds_max);
+    if (made && (stop_requested() || report.signal.empty())) {
+      std::filesystem::remove(settings_.traces_directory, error);
+    }
     if (stop_requested()) return;
     if (report.signal.empty()) {
       summary_.determinism_failures.push_back(name + ": a process died (" + death + "), but not again");

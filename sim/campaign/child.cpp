@@ -38,8 +38,9 @@ pid_t fork_child(const std::function<void()>& work) {
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
+  // Both may be sent to the whole group; the parent says what is to be done.
   std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGTERM, SIG_IGN);
   work();
   std::fflush(nullptr);
   _exit(0);

@@ -116,6 +116,17 @@ class Campaign(SimTest):
         self.assertRegex(lines[-1], LAST)
         self.assertIn("stopped on request", lines)
 
+    def test_a_signal_to_the_whole_group_is_one_request(self):
+        # As `timeout` sends it: to the process, and at once to its group, the workers among it.
+        process = self.start("campaign", "test-right", "--for", "10min", "--jobs", "2", start_new_session=True)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertRegex(out.decode().splitlines()[-1], LAST)
+        self.assertEqual(self.left(), [])
+
     def test_a_second_ctrl_c_ends_at_once_and_takes_the_workers_along(self):
         process = self.start("campaign", "test-spin", "--set", "spins=1", "--jobs", "2")
         time.sleep(0.5)
