@@ -180,9 +180,46 @@ class wakeups final : public scenario {
   }
 };
 
+class startup final : public scenario {
+ public:
+  std::string_view name() const noexcept override { return "startup"; }
+  std::string_view text() const noexcept override {
+    return "a step of the start-up fails; the host is absent and nothing of it is left, or it works";
+  }
+  plan generate(const parameters&, std::uint64_t seed) const override {
+    auto draw = random_stream::derive(seed, "startup");
+    plan made;
+    made.ops.push_back(make_op("a/app", "alloc", {{"slot", 0}, {"bytes", 2 * granule}}));
+    made.ops.push_back(make_op("a/app", "free", {{"slot", 0}}));
+    made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
+    struct step {
+      const char* where;
+      const char* what;
+      std::uint64_t last;  // pass of the start-up that is the last one worth failing
+    };
+    constexpr step steps[] = {
+        {"driver.open", "absent", 1},     {"ucp.init", "error", 1},      {"ucp.worker.create", "error", 1},
+        {"ucp.listener.create", "error", 1}, {"ucp.ep.create", "error", 2}, {"ucp.am.error", "error", 2},
+        {"thread.start", "refuse", 2},    {"nic.register", "refuse", 2}, {"ucp.rkey.pack", "error", 2},
+        {"ucp.rkey.unpack", "error", 1},  {"ucp.get.error", "error", 1}, {"pages.allocate", "refuse", 2},
+        {"heap", "fail", 12},
+    };
+    const step& failing = steps[draw.below(std::size(steps))];
+    made.faults.push_back({failing.where, "a", draw.between(1, failing.last), 1, failing.what, 0});
+    return made;
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+    fleet_settings how;
+    how.hosts = {"a", "b"};
+    how.calm_start = false;
+    return start_fleet(w, how, what);
+  }
+};
+
 }  // namespace
 
 void add_get_scenarios() {
+  add_scenario(std::make_unique<startup>());
   add_scenario(std::make_unique<get_cancelled>());
   add_scenario(std::make_unique<peer_dies>());
   add_scenario(std::make_unique<get_never_ends>());

@@ -30,11 +30,17 @@ constexpr std::uint64_t finished_gate_id = 1;
 /// How long a device may take to end that nothing was registered with.
 constexpr platform::duration unused_end_bound = std::chrono::seconds(5);
 
-/// The runtime is not going to be: the device runs already, and its threads must not be left behind.
-void end_unused(device& made, platform::time_point deadline) {
+/// The runtime is not going to be: the device runs already, and its threads must not be left behind. False: they did
+/// not come back in time, and still use what they were given.
+bool end_unused(device& made, platform::time_point deadline) {
   detail::block_signal ended;
-  made.begin_end(deadline, [&ended](result<device_end>) { ended.wake(); });
+  bool gone = false;
+  made.begin_end(deadline, [&ended, &gone](result<device_end> end) {
+    gone = end.has_value() && end->proof.has_value();
+    ended.wake();
+  });
   ended.wait();
+  return gone;
 }
 
 /// What buffers need that outlive the runtime; shared with the pool.
@@ -149,7 +155,7 @@ result<runtime> runtime::create(platform::host& host, const runtime_options& opt
       pinned::memory::create(pool_id, host.pages(), owned->kept->environment, owned->kept->ledger,
                              owned->made->backend(), options.pinned, owned->kept);
   if (!memory) {
-    end_unused(*owned->made, host.clock().now() + unused_end_bound);
+    if (!end_unused(*owned->made, host.clock().now() + unused_end_bound)) static_cast<void>(owned.detach());
     return std::unexpected(memory.error());
   }
   owned->memory.emplace(std::move(*memory));

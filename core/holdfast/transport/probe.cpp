@@ -4,6 +4,8 @@
 #include <holdfast/base/lock.hpp>
 #include <holdfast/transport/probe.hpp>
 
+#include <holdfast/telemetry/emit.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -157,8 +159,10 @@ void probe_pages::drop_share() noexcept {
   if (!shares_.decrement()) return;
   if (memory_.region == 0) return free();
   region = memory_.region;
+  if (of_.memory.submit(static_cast<unmap_job&>(*this))) return;
   // Refused only by a transport that ended, which unmapped everything itself; without its word the pages stay.
-  static_cast<void>(of_.memory.submit(static_cast<unmap_job&>(*this)));
+  emit::probe_pages_leaked(of_.log, map_job::bytes);
+  delete this;
 }
 
 void probe_pages::unmapped(unmap_result verdict) noexcept {

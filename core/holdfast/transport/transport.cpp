@@ -105,7 +105,11 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
   bool may_delete = true;
   if (auto started = made->start(may_delete); !started) {
     made->move_to(transport_state::absent);
-    if (!may_delete) static_cast<void>(made.release());
+    if (!may_delete) {
+      // The library did not return in time: whatever its threads still use stays, for ever.
+      emit::teardown_hung(log, values.epoch, made->table.outstanding(), made->memory.regions());
+      static_cast<void>(made.release());
+    }
     return std::unexpected(started.error());
   }
   if (!made->library->get_uses_memh()) {
