@@ -63,26 +63,27 @@ span* pool_core::cut_existing(std::uint32_t granules, std::uint64_t length, span
   return nullptr;
 }
 
-result<span*> pool_core::try_existing(std::uint32_t granules, std::uint64_t length, const char* operation) noexcept {
+span* pool_core::try_existing(std::uint32_t granules, std::uint64_t length, error_code& why) noexcept {
   span* carried = nullptr;
   span* granted = nullptr;
-  bool no_memory = false;
-  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr && granted == nullptr && !no_memory;) {
+  why = error_code::busy;
+  arena* one = first_pooled.load(std::memory_order_acquire);
+  while (one != nullptr) {
     if (one->granules() >= granules) {
       const arena::cut_result cut = one->cut(granules, length, carried);
       granted = cut.granted;
+      if (granted != nullptr) break;
       if (cut.answer == arena::cut_answer::needs_object) {
         carried = span::make();
-        no_memory = carried == nullptr;
-        continue;  // the same arena again, with an object to carry its granules
+        if (carried != nullptr) continue;  // the same arena again, with an object to carry its granules
+        why = error_code::out_of_memory;
+        break;
       }
     }
     one = one->next_pooled.load(std::memory_order_acquire);
   }
   if (carried != nullptr) span::unmake(carried);
-  if (granted != nullptr) return granted;
-  if (no_memory) return fail(error_code::out_of_memory, operation, 0, sizeof(span));
-  return fail(error_code::busy, operation, 0, length);
+  return granted;
 }
 
 void pool_core::publish(arena& built, bool adopted) noexcept {

@@ -45,8 +45,9 @@ class pool_core final : public ref_counted<pool_core> {
                                        capacity_ledger& ledger, backend& device, const settings& options,
                                        std::shared_ptr<void> surroundings) noexcept;
 
-  /// A span from an arena that is in service: `busy` if none has room, out_of_memory for the span object.
-  result<span*> try_existing(std::uint32_t granules, std::uint64_t length, const char* operation) noexcept;
+  /// A span from an arena that is in service, or null: `why` is then busy (none has room) or out_of_memory (for the span
+  /// object). Not a result<>: an error is large, and this is the hot path.
+  span* try_existing(std::uint32_t granules, std::uint64_t length, error_code& why) noexcept;
   /// The same with an object that the caller brings (or null), which is null afterwards if it was used; null if there
   /// is no room, or no object.
   span* cut_existing(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept;

@@ -32,9 +32,9 @@ task<result<buffer>> allocate([[maybe_unused]] task_context context, intrusive_p
     if (!prepared) co_return std::unexpected(prepared.error());
     own = *prepared;
   } else {
-    const result<span*> existing = pool->try_existing(*granules, bytes, alloc);
-    if (existing) co_return buffer(**existing);
-    if (existing.error().code != error_code::busy) co_return std::unexpected(existing.error());
+    error_code why{};
+    if (span* const existing = pool->try_existing(*granules, bytes, why)) co_return buffer(*existing);
+    if (why != error_code::busy) co_return fail(why, alloc, 0, sizeof(span));
   }
   span_waiter granted(*pool, *granules, bytes, own);
   if (!granted.bring_object()) co_return fail(error_code::out_of_memory, alloc, 0, sizeof(span));
@@ -67,17 +67,18 @@ memory::~memory() {
 // ---- Allocation ---------------------------------------------------------------------------------
 
 result<buffer> memory::try_alloc(std::uint64_t bytes) noexcept {
-  const result<std::uint32_t> granules = granules_for(bytes, alloc);
-  if (!granules) return std::unexpected(granules.error());
-  if (bytes >= core_->options.dedicated_arena_min)
-    return fail(error_code::out_of_range, alloc, 0, bytes, 1, core_->options.dedicated_arena_min - 1);
+  pool_core& core = *core_;
+  const std::uint32_t granules = granules_of(bytes);
+  if (granules == 0 || bytes >= core.options.dedicated_arena_min)
+    return fail(error_code::out_of_range, alloc, 0, bytes, 1, core.options.dedicated_arena_min - 1);
   // No ticket: nothing of this call outlives it, and arenas that left service refuse by themselves.
-  if (core_->operations.closed()) return fail(error_code::shutting_down, alloc);
-  emit::try_alloc_began(core_->log, core_->id, bytes);
-  const result<span*> granted = core_->try_existing(*granules, bytes, alloc);
-  emit::try_alloc_ended(core_->log, core_->id, granted.has_value());
-  if (!granted) return std::unexpected(granted.error());
-  return buffer(**granted);
+  if (core.operations.closed()) return fail(error_code::shutting_down, alloc);
+  emit::try_alloc_began(core.log, core.id, bytes);
+  error_code why{};
+  span* const granted = core.try_existing(granules, bytes, why);
+  emit::try_alloc_ended(core.log, core.id, granted != nullptr);
+  if (granted == nullptr) return fail(why, alloc, 0, bytes);
+  return buffer(*granted);
 }
 
 void memory::start_alloc(std::uint64_t bytes, alloc_options how, alloc_handler handler) {

@@ -31,11 +31,8 @@ result<void> validate(const settings& options) noexcept {
 }
 
 result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) noexcept {
-  if (bytes == 0) return fail(error_code::out_of_range, operation, 0, bytes, 1, granules_max * granule_bytes);
-  const std::uint64_t granules = bytes / granule_bytes + (bytes % granule_bytes != 0 ? 1 : 0);
-  if (granules > granules_max)
-    return fail(error_code::out_of_range, operation, 0, bytes, 1, granules_max * granule_bytes);
-  return static_cast<std::uint32_t>(granules);
+  if (const std::uint32_t granules = granules_of(bytes); granules != 0) return granules;
+  return fail(error_code::out_of_range, operation, 0, bytes, 1, granules_max * granule_bytes);
 }
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {

@@ -37,7 +37,13 @@ struct settings {
 /// Errors: out_of_range; words are "<option> <value> not in <low>..<high>", numbers the three of them.
 result<void> validate(const settings& options) noexcept;
 
-/// Granules that hold `bytes`, or out_of_range for zero and for more than `granules_max`.
+/// Granules that hold `bytes`; 0 if there is no such number: for zero bytes, and for more than `granules_max`.
+constexpr std::uint32_t granules_of(std::uint64_t bytes) noexcept {
+  const std::uint64_t granules = bytes / granule_bytes + (bytes % granule_bytes != 0 ? 1 : 0);
+  return granules > granules_max ? 0 : static_cast<std::uint32_t>(granules);
+}
+
+/// The same, or out_of_range for zero and for more than `granules_max`.
 result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) noexcept;
 
 /// `bytes` rounded up to a multiple of `unit` (a power of two), or 0 if that overflows.

@@ -92,6 +92,8 @@ class test_device final : public pinned::backend {
     request.operation = ++last_operation_;
     gets_.push_back(&request);
     lock.unlock();
+    // The test ends nothing before `gets_seen` moved, so the request is still there.
+    request.accepted();
     gets_seen.add();
     return {};
   }
