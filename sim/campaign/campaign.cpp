@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <poll.h>
 #include <sys/wait.h>
@@ -211,11 +212,17 @@ class coordinator {
   }
 
   campaign_summary summarize() {
+    std::uint64_t fingerprint[2] = {};
     for (unsigned i = 0; i < workers_.size(); ++i) {
       summary_.runs += board_.of(i).runs;
       summary_.steps += board_.of(i).steps;
       summary_.choices += board_.of(i).choices;
+      for (std::size_t half = 0; half < 2; ++half) fingerprint[half] += board_.of(i).fingerprint[half];
     }
+    char digits[33];
+    std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(fingerprint[0]),
+                  static_cast<unsigned long long>(fingerprint[1]));
+    summary_.fingerprint = digits;
     const auto total = [this](std::size_t at) {
       std::uint64_t sum = 0;
       for (unsigned i = 0; i < workers_.size(); ++i) sum += board_.counters(i)[at];

@@ -80,6 +80,8 @@ struct campaign_summary {
   std::uint64_t steps = 0;
   std::uint64_t choices = 0;
   double seconds = 0;
+  /// Over the fingerprints of all runs, whichever process made them; 32 hexadecimal digits.
+  std::string fingerprint;
   std::vector<campaign_violation> violations;
   std::vector<std::string> determinism_failures;  // one sentence each
   std::vector<check_counts> checks;

@@ -168,6 +168,7 @@ class worker {
     const run_spec spec = board_.spec(u);
     const plan plan = board_.plan_for(u);
     const run_outcome outcome = make(spec, plan, chooser, u.twice);
+    add_fingerprint(outcome, slot_.unit);
     if (outcome.error) return fail(*outcome.error, spec);
     if (outcome.wrong) return report(spec, plan, outcome, chooser.name());
     if (!u.twice) return;
@@ -184,6 +185,7 @@ class worker {
       if (board_.all().stop) break;
       publish_forced(chooser);
       const run_outcome outcome = make(spec, plan, chooser, false);
+      add_fingerprint(outcome, chooser.schedules());
       if (outcome.error) return fail(*outcome.error, spec);
       if (chooser.strayed()) {
         send({finding::kind::determinism, {}, where(spec) + ": the same choices led elsewhere", 0, false});
@@ -200,9 +202,9 @@ class worker {
     send(done);
   }
 
-  run_outcome make(const run_spec& spec, const plan& plan, strategy& chooser, bool fingerprint) {
+  run_outcome make(const run_spec& spec, const plan& plan, strategy& chooser, bool indices) {
     slot_.serial.fetch_add(1, std::memory_order_relaxed);
-    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, {}, fingerprint, fingerprint});
+    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, {}, true, indices});
     add(slot_.runs, 1);
     add(slot_.steps, out.steps);
     add(slot_.choices, out.choices);
@@ -217,6 +219,15 @@ class worker {
       for (const fault& f : out.inert) add(counters_[base + 2 * board_.fault_index(f) + 1], std::uint64_t(-1));
     }
     return out;
+  }
+
+  void add_fingerprint(const run_outcome& outcome, std::uint64_t number) {
+    for (std::size_t half = 0; half < 2 && outcome.fingerprint.size() == 32; ++half) {
+      std::uint64_t mixed = std::stoull(outcome.fingerprint.substr(16 * half, 16), nullptr, 16) + number;
+      mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+      add(slot_.fingerprint[half], mixed ^ (mixed >> 31));
+    }
   }
 
   void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text) {

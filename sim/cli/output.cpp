@@ -72,6 +72,7 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   out["inert_faults"] = inert;
   out["determinism_failures"] = s.determinism_failures.size();
   out["complete"] = s.complete;
+  out["fingerprint"] = s.fingerprint;
   out["determinism"] = s.determinism_failures;
   out["invariants"] = nlohmann::ordered_json::array();
   for (const check_counts& c : s.checks) {

@@ -55,7 +55,8 @@ class Campaign(SimTest):
             self.assertEqual(answer.code, 1, answer)
             document = answer.json()
             self.assertTrue(document["complete"])
-            found.append([(v["seed"], v["strategy"], v["invariant"]) for v in document["violations"]])
+            found.append([document["fingerprint"]] +
+                         [(v["seed"], v["strategy"], v["invariant"]) for v in document["violations"]])
         self.assertGreater(len(found[0]), 10)
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[0], found[2])
