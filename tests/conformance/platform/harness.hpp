@@ -24,6 +24,10 @@ namespace holdfast::conformance {
 /// Records a failure unless `held`. The sentence says what should have been so.
 void expect(bool held, std::string_view sentence, std::source_location where = std::source_location::current());
 
+/// From here on time moves only while nobody can run. For tests with deadlines that a slow thread must not reach: on
+/// the simulated side threads may otherwise be arbitrarily slow. Does nothing on the real side.
+void keep_time_calm();
+
 /// Runs `body`: once with real threads, or in a world for each seed. It starts from nothing each time.
 void run_on_side(std::move_only_function<void(platform::host&)> body, unsigned executor_threads = 1);
 

@@ -184,7 +184,9 @@ struct small_pool {
         environment(host.executor(), host.clock(), log, frames), ledger(1, budget, log),
         device(std::make_unique<test_device>()),
         memory(std::make_unique<pinned::memory>(
-            *pinned::memory::create(1, host.pages(), environment, ledger, *device, small_settings()))) {}
+            *pinned::memory::create(1, host.pages(), environment, ledger, *device, small_settings()))) {
+    conformance::keep_time_calm();
+  }
 
   result<pinned::buffer> alloc(std::uint64_t bytes) { return memory->async_alloc(bytes, block); }
   /// A buffer that the test needs to go on.

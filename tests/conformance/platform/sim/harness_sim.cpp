@@ -86,6 +86,11 @@ void expect(bool held, std::string_view sentence, std::source_location where) {
   failures.push_back(std::move(text));
 }
 
+void keep_time_calm() {
+  const sim::kernel_scope kernel;
+  sim::world::current().begin_calm();
+}
+
 void run_on_side(std::move_only_function<void(platform::host&)> body, unsigned executor_threads) {
   for (std::uint64_t number = 0; number <= random_runs; ++number) {
     const run_seen seen = run_number(number, executor_threads, body);
