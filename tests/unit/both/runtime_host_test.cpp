@@ -39,6 +39,7 @@ std::uint64_t events(runtime& rt, event_id id) {
 
 TEST(Runtime, LivesAndEndsWithNothingLeft) {
   run_on_side([](platform::host& host) {
+    conformance::keep_time_calm();
     auto made = runtime::create(host, small_options(), host_device(willing));
     expect(made.has_value(), "a runtime can be made");
     runtime& rt = *made;
@@ -75,6 +76,7 @@ TEST(Runtime, TheMachinesLimitIsAnErrorWithItsNumbers) {
 
 TEST(Runtime, WhatTheDriverWouldNotGiveBackIsSettledByTheWitness) {
   run_on_side([](platform::host& host) {
+    conformance::keep_time_calm();
     auto made = runtime::create(host, small_options(), host_device(sticky));
     expect(made.has_value(), "a runtime can be made");
     expect(made->pinned().async_alloc(100, block).has_value(), "it allocates");

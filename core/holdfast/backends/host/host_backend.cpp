@@ -146,6 +146,7 @@ host_backend::host_backend(event_log& log, std::uint64_t incarnation) noexcept :
 host_backend::~host_backend() {
   if (!state_ || !state_->thread.joinable()) return;
   // Nobody said that the device is gone, so nothing is unlocked and nobody is waited for.
+  emit::teardown_hung(log_, std::uint64_t{1}, std::uint64_t{0}, std::uint64_t{0});
   state_->thread.abandon();
   static_cast<void>(state_.release());
 }
