@@ -35,7 +35,8 @@ class wait_stage final : public base_stage {
 
   static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
     const auto slot = static_cast<std::int64_t>(random.below(extras ? 2 : 1));
-    if (lane == 0 && step < slots) {
+    // Where everything is tried there is one question.
+    if (lane == 0 && step < (extras ? slots : 1)) {
       op asked{who, "ask", {{"slot", step}}, {}};
       if (extras && random.below(2) == 0) asked.numbers["ns"] = static_cast<std::int64_t>(random.below(2)) * 1'000;
       return asked;

@@ -97,9 +97,51 @@ class budget_edge final : public scenario {
   }
 };
 
+class shutdown_under_load final : public scenario {
+ public:
+  std::string_view name() const noexcept override { return "shutdown-under-load"; }
+  std::string_view text() const noexcept override {
+    return "the shutdown comes while arenas are being registered, and registrations may outlast it";
+  }
+  std::vector<parameter> describe_parameters() const override {
+    return {{"threads", "fibers that allocate", 2, 1, 8}};
+  }
+  plan generate(const parameters& p, std::uint64_t seed) const override {
+    auto draw = random_stream::derive(seed, "shutdown-under-load");
+    plan made;
+    for (std::int64_t t = 0; t < p.at("threads"); ++t) {
+      const std::string who = "a/app-" + std::to_string(t);
+      for (std::int64_t i = 0; i < 3; ++i) {
+        const std::int64_t slot = t * 4 + i;
+        const auto bytes = static_cast<std::int64_t>(draw.chance(500) ? draw.between(1, 8 * 4096)
+                                                                     : draw.between(16 * 4096, 30 * 4096));
+        made.ops.push_back(make_op(who, "alloc_start", {{"slot", slot}, {"bytes", bytes}}));
+        if (draw.chance(200)) made.ops.push_back(make_op(who, "cancel", {{"slot", slot}}));
+        if (draw.chance(600)) made.ops.push_back(make_op(who, "await", {{"slot", slot}}));
+        if (draw.chance(300)) made.ops.push_back(make_op(who, "free", {{"slot", slot}}));
+      }
+      for (std::int64_t i = 0; i < 3; ++i) made.ops.push_back(make_op(who, "await", {{"slot", t * 4 + i}}));
+    }
+    made.ops.push_back(make_op("a/closer", "sleep", {{"ns", static_cast<std::int64_t>(draw.below(60'000))}}));
+    made.ops.push_back(
+        make_op("a/closer", "shutdown", {{"deadline_ns", static_cast<std::int64_t>(draw.between(0, 600'000))}}));
+    made.faults.push_back({"nic.register", "a", draw.between(1, 3), draw.between(1, 3), "delay",
+                           static_cast<std::int64_t>(draw.between(50'000, 900'000))});
+    if (draw.chance(300)) made.faults.push_back({"nic.register", "a", draw.between(1, 3), 1, "refuse", 0});
+    return made;
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+    fleet_settings how;
+    how.hosts = {"a"};
+    how.gets = false;
+    return start_fleet(w, how, what);
+  }
+};
+
 }  // namespace
 
 void add_pinned_scenarios() {
+  add_scenario(std::make_unique<shutdown_under_load>());
   add_scenario(std::make_unique<pool_churn>());
   add_scenario(std::make_unique<budget_edge>());
 }
