@@ -94,6 +94,10 @@ std::string bytes_text(std::uint64_t bytes) {
   return std::to_string(bytes) + units[unit];
 }
 
+std::string count_text(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string time_text(std::int64_t ns) {
   const auto value = static_cast<double>(ns);
   if (ns < 1'000) return std::to_string(ns) + " ns";

@@ -65,6 +65,8 @@ class checks {
 
 /// "64 B", "16 KiB", "32 MiB".
 std::string bytes_text(std::uint64_t bytes);
+/// "1 peer", "2 peers".
+std::string count_text(std::uint64_t count, std::string_view noun);
 /// "870 ns", "12.3 us", "45 ms", "1.9 s".
 std::string time_text(std::int64_t ns);
 /// "812 MB/s", "1.23 GB/s".

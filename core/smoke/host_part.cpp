@@ -39,7 +39,9 @@ void check_limit(checks& found, node& own, const lock_limits& limits) {
   own.memory().async_alloc(bytes, pinned::alloc_options{.own_arena = true}, told.handler());
   if (!told.wait(patience)) return found.failed(part, name, "a request above the limit was not answered");
   if (told.answer())
-    return found.ok(part, name, limits_text(limits) + ": " + bytes_text(bytes) + " locked, this process may lock more");
+    return found.ok(
+        part, name,
+        limits_text(limits) + ": " + bytes_text(bytes) + " locked nevertheless, this process may lock more");
   if (told.answer().error().code != error_code::limit_exceeded)
     return found.failed(part, name, "refused for another reason: " + sentence(told.answer().error()));
   if (own.memory().registered_bytes() != before) return found.failed(part, name, "the refused request is charged");

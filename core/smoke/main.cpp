@@ -50,7 +50,7 @@ int run(const options& given) {
   if (given.cuda) found.absent("cuda", "device", "not in this version");
   if (given.json) std::fprintf(out, "%s\n", found.to_json(machine_facts()).c_str());
   int code = found.exit_code();
-  if (std::fflush(out) != 0) {
+  if (std::fflush(out) != 0 || std::ferror(out) != 0) {
     std::fprintf(stderr, "holdfast-smoke: standard output cannot be written\n");
     code = exit_failed;
   }

@@ -5,6 +5,8 @@
 #include <holdfast/runtime/host_device.hpp>
 #include <holdfast/runtime/ucx_device.hpp>
 
+#include <cstring>
+
 namespace holdfast::smoke {
 
 bool node::left_alone_ = false;
@@ -58,6 +60,8 @@ std::string sentence(const error& why) {
   std::string text = why.text();
   // The advice is for programs that go on.
   if (const std::size_t advice = text.rfind("; "); advice != text.npos) text.resize(advice);
+  // An error holds the beginning of a provider's words.
+  if (std::strlen(why.words) + 1 == sizeof why.words) text += "...";
   return text;
 }
 

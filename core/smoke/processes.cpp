@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds start_bound{120'000};
 sigset_t ending_signals() noexcept {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, number);
   return set;
 }
 

@@ -7,7 +7,7 @@
 //             and reaps.
 // Units       Durations.
 // Threading   `peer_process` on the thread that made it. `interruptions` has a thread of its own, the only one on which
-//             SIGINT, SIGTERM and SIGHUP arrive.
+//             SIGINT, SIGTERM, SIGHUP and SIGQUIT arrive.
 // Failure     By sentence.
 #pragma once
 

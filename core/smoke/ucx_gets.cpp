@@ -94,7 +94,7 @@ bool check_many(ucx_stage& stage, std::chrono::nanoseconds share) {
     total_ns += (last - began).count();
     total += going.size();
   } while (steady::now() < until);
-  stage.ok(name, rate_text(total_bytes, total_ns) + " from " + std::to_string(stage.peers.size()) + " peers, " +
+  stage.ok(name, rate_text(total_bytes, total_ns) + " from " + count_text(stage.peers.size(), "peer") + ", " +
                      std::to_string(buffers.size()) + " at a time; " + std::to_string(total) +
                      " GETs, every byte checked");
   return true;

@@ -33,8 +33,8 @@ bool start_peers(ucx_stage& stage) {
     if (!peer) return stage.failed("peers", peer.error()), false;
     stage.peers.push_back(std::move(*peer));
   }
-  stage.ok("peers", std::to_string(given.peers) + " processes serve " + bytes_text(given.bytes) +
-                        " each, connected after " + time_text((steady::now() - began).count()));
+  stage.ok("peers", count_text(given.peers, "peer") + ", " + bytes_text(given.bytes) + " each, connected after " +
+                        time_text((steady::now() - began).count()));
   return true;
 }
 

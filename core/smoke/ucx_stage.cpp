@@ -25,8 +25,8 @@ result<void> ucx_stage::open() {
   values.initial_arena_bytes = std::uint64_t{4} << 20;
   values.max_arena_bytes = std::uint64_t{64} << 20;
   values.dedicated_arena_min = std::uint64_t{64} << 20;
-  values.registered_bytes_budget =
-      2 * given.bytes + (std::uint64_t{512} << 20) + given.peers * (std::uint64_t{8} << 20);
+  constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
+  values.registered_bytes_budget = 2 * pinned::round_up(given.bytes, mebi) + (512 + 8 * given.peers) * mebi;
   auto made = node::open(device_kind::ucx, values, given.ucx_library);
   if (!made) return std::unexpected(made.error());
   own = std::move(*made);

@@ -47,6 +47,7 @@ class pending_get {
   pending_get(node& own, const peer_process& from, std::uint64_t offset, std::uint64_t bytes, pinned::buffer into);
 
   bool wait(steady::duration bound) { return told_.wait(bound); }
+  bool wait_until(steady::time_point bound) { return told_.wait_until(bound); }
   bool came() { return told_.came(); }
   void cancel() { told_.cancel(); }
   std::int64_t took_ns() { return (told_.when() - began_).count(); }
