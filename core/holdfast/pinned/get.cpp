@@ -116,17 +116,17 @@ void get_operation::run() noexcept { delete this; }
 
 void get_operation::drop() noexcept { delete this; }
 
-task<result<get_answer>> await_get([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool,
-                                   intrusive_ptr<get_cell> cell, std::uint64_t span_id) {
+task<result<get_answer>> await_get([[maybe_unused]] task_context context, intrusive_ptr<get_cell> cell,
+                                   std::uint64_t span_id) {
   std::expected<result<get_answer>, wait_end> answer = co_await cell->ended.wait();
   if (!answer) {
     cell->abandoned.store(true, std::memory_order_release);
-    emit::get_abandoned(pool->log, span_id);
+    emit::get_abandoned(cell->pool->log, span_id);
     co_return fail(error_code::cancelled, get);
   }
   if (*answer) {
     const bool ok = (*answer)->outcome.has_value();
-    emit::buffer_returned(pool->log, span_id, cell->operation, ok);
+    emit::buffer_returned(cell->pool->log, span_id, cell->operation, ok);
   }
   co_return std::move(*answer);
 }

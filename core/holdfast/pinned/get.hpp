@@ -94,7 +94,6 @@ class get_operation final : public get_request, public work_item {
 };
 
 /// Waits for the operation of `cell` to end, or for the cancellation.
-task<result<get_answer>> await_get(task_context context, intrusive_ptr<pool_core> pool, intrusive_ptr<get_cell> cell,
-                                   std::uint64_t span_id);
+task<result<get_answer>> await_get(task_context context, intrusive_ptr<get_cell> cell, std::uint64_t span_id);
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

@@ -105,7 +105,7 @@ void memory::start_get(const peer_id& peer, const remote_reference& source, buff
   // The waiting half first: once the device has the buffer nothing of ours may fail any more.
   const std::uint64_t span_id = operation->span_id();
   const task_context context(core_->environment, get, waiting->asked());
-  task<answer> wait = await_get(context, core_, operation->cell(), span_id);
+  task<answer> wait = await_get(context, operation->cell(), span_id);
   result<void> accepted = fail(error_code::out_of_memory, get);
   if (wait.valid()) accepted = operation->arm(peer, source);
   if (accepted) accepted = core_->device.submit_get(*operation);

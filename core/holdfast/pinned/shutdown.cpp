@@ -86,8 +86,12 @@ void shutdown_process::begin_without_waiting() noexcept {
   run_without_waiting(now);
 }
 
-task<void> shutdown_process::run([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool,
-                                 platform::time_point deadline, [[maybe_unused]] gate::ticket running) {
+task<void> shutdown_process::run([[maybe_unused]] task_context context, intrusive_ptr<pool_core> owner,
+                                 platform::time_point deadline, gate::ticket entered) {
+  // Compilers disagree on the order in which parameters of a coroutine are destroyed; locals go in reverse: the ticket
+  // before the pool that has its gate.
+  const intrusive_ptr<pool_core> pool = std::move(owner);
+  const gate::ticket running = std::move(entered);
   shutdown_process& self = pool->ending;
   const platform::time_point cut = self.drain_cut(deadline);
   emit::shutdown_step(pool->log, pool->id, step::drain, ns(cut));

@@ -201,8 +201,12 @@ void runtime::parts::begin_shutdown(platform::time_point deadline) noexcept {
   if (!spawn(run(context, std::move(self), deadline, std::move(running)))) run_without_waiting();
 }
 
-task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> self, platform::time_point deadline,
-                               [[maybe_unused]] gate::ticket running) {
+task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> owner, platform::time_point deadline,
+                               gate::ticket entered) {
+  // Compilers disagree on the order in which parameters of a coroutine are destroyed; locals go in reverse: the ticket
+  // before the parts that have its gate.
+  const intrusive_ptr<parts> self = std::move(owner);
+  const gate::ticket running = std::move(entered);
   const platform::time_point began = self->host.clock().now();
   const platform::time_point cut = cut_at(60, began, deadline);
   pinned::memory* const memory = &*self->memory;

@@ -107,7 +107,9 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
     made->move_to(transport_state::absent);
     if (!may_delete) {
       // The library did not return in time: whatever its threads still use stays, for ever.
-      emit::teardown_hung(log, values.epoch, made->table.outstanding(), made->memory.regions());
+      const std::uint64_t operations = made->table.outstanding();
+      const std::uint64_t registrations = made->memory.regions();
+      emit::teardown_hung(log, values.epoch, operations, registrations);
       static_cast<void>(made.release());
     }
     return std::unexpected(started.error());
@@ -130,7 +132,9 @@ transport::~transport() {
   engine* const left = engine_.release();
   if (!left->ending.gone() && !left->ending.hung()) {
     // Not torn down: what a device may reach stays, and so does everything that could tell of it.
-    emit::teardown_hung(left->log, left->options.epoch, left->table.outstanding(), left->memory.regions());
+    const std::uint64_t operations = left->table.outstanding();
+    const std::uint64_t registrations = left->memory.regions();
+    emit::teardown_hung(left->log, left->options.epoch, operations, registrations);
     left->move_to(transport_state::hung);
   }
   const bool was_gone = left->ending.gone();
