@@ -12,10 +12,13 @@ namespace {
 
 __extension__ using wide = unsigned __int128;
 
+constexpr std::uint64_t key_of(std::uint32_t offset, std::uint32_t granules) noexcept {
+  return std::uint64_t{granules} << 32 | offset;
+}
+
 // One free range in the digest: a sum of these does not depend on order, and a range leaves it as it entered.
-std::uint64_t mixed(std::uint32_t offset, std::uint32_t granules) noexcept {
-  const std::uint64_t key = (std::uint64_t{offset} << 32 | granules) ^ 0x9e3779b97f4a7c15;
-  const wide product = static_cast<wide>(key) * 0xd6e8feb86659fd93;
+std::uint64_t mixed(std::uint64_t key) noexcept {
+  const wide product = static_cast<wide>(key ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
@@ -30,19 +33,14 @@ std::uint32_t priority_of(std::uint32_t offset) noexcept {
 
 extent_index::extent_index(std::uint32_t granules) noexcept : first_(&initial_), granules_(granules) {
   if (granules == 0) platform::stop_process("an extent index of no granules");
-  initial_.offset_ = 0;
-  initial_.granules_ = granules;
+  initial_.key_ = key_of(0, granules);
   insert(initial_);
 }
 
-std::uint32_t extent_index::bin_of(std::uint32_t granules) noexcept {
-  if (granules < exact_bins) return granules;
+std::uint16_t extent_index::bin_of(std::uint32_t granules) noexcept {
+  if (granules < exact_bins) return static_cast<std::uint16_t>(granules);
   const std::uint32_t power = static_cast<std::uint32_t>(std::bit_width(granules)) - 1;
-  return exact_bins + (power - 8) * 4 + ((granules >> (power - 2)) & 3);
-}
-
-bool extent_index::before(const extent_node& a, const extent_node& b) noexcept {
-  return a.granules_ != b.granules_ ? a.granules_ < b.granules_ : a.offset_ < b.offset_;
+  return static_cast<std::uint16_t>(exact_bins + (power - 8) * 4 + ((granules >> (power - 2)) & 3));
 }
 
 // ---- The trees of free ranges: treaps with links to the parent --------------------------------------------------
@@ -50,17 +48,17 @@ bool extent_index::before(const extent_node& a, const extent_node& b) noexcept {
 void extent_index::insert(extent_node& node) noexcept {
   node.state_ = extent_node::state::free;
   ++free_extents_;
-  free_granules_ += node.granules_;
-  digest_ += mixed(node.offset_, node.granules_);
+  free_granules_ += node.granules();
+  digest_ += mixed(node.key_);
 
-  const std::uint32_t bin = bin_of(node.granules_);
-  node.priority_ = priority_of(node.offset_);
+  const std::uint32_t bin = node.bin_ = bin_of(node.granules());
+  node.priority_ = priority_of(node.offset());
   extent_node* parent = nullptr;
   extent_node** link = &roots_[bin];
   if (*link == nullptr) nonempty_[bin / 64] |= std::uint64_t{1} << (bin % 64);
   while (*link != nullptr && (*link)->priority_ >= node.priority_) {
     parent = *link;
-    link = before(node, *parent) ? &parent->left_ : &parent->right_;
+    link = node.key_ < parent->key_ ? &parent->left_ : &parent->right_;
   }
   // The subtree that stood here is cut along the new key into what belongs left and right of it.
   extent_node* rest = *link;
@@ -71,7 +69,7 @@ void extent_index::insert(extent_node& node) noexcept {
   extent_node** left = &node.left_;
   extent_node** right = &node.right_;
   while (rest != nullptr) {
-    if (before(*rest, node)) {
+    if (rest->key_ < node.key_) {
       *left = rest;
       rest->parent_ = left_parent;
       left_parent = rest;
@@ -91,20 +89,14 @@ void extent_index::insert(extent_node& node) noexcept {
 
 void extent_index::remove(extent_node& node) noexcept {
   --free_extents_;
-  free_granules_ -= node.granules_;
-  digest_ -= mixed(node.offset_, node.granules_);
+  free_granules_ -= node.granules();
+  digest_ -= mixed(node.key_);
 
   extent_node* parent = node.parent_;
   extent_node* left = node.left_;
   extent_node* right = node.right_;
-  std::uint32_t bin = 0;
-  extent_node** link = nullptr;
-  if (parent == nullptr) {
-    bin = bin_of(node.granules_);
-    link = &roots_[bin];
-  } else {
-    link = parent->left_ == &node ? &parent->left_ : &parent->right_;
-  }
+  extent_node** link = &roots_[node.bin_];
+  if (parent != nullptr) link = parent->left_ == &node ? &parent->left_ : &parent->right_;
   while (left != nullptr && right != nullptr) {
     if (left->priority_ >= right->priority_) {
       *link = left;
@@ -125,32 +117,39 @@ void extent_index::remove(extent_node& node) noexcept {
   if (rest != nullptr)
     rest->parent_ = parent;
   else if (parent == nullptr)
-    nonempty_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+    nonempty_[node.bin_ / 64] &= ~(std::uint64_t{1} << (node.bin_ % 64));
 }
 
-void extent_index::resize(extent_node& node, std::uint32_t offset, std::uint32_t granules) noexcept {
-  const std::uint32_t from = bin_of(node.granules_);
-  const std::uint32_t to = bin_of(granules);
+[[gnu::noinline]] void extent_index::rehang(extent_node& node, std::uint64_t key) noexcept {
+  remove(node);
+  node.key_ = key;
+  insert(node);
+}
+
+inline void extent_index::resize(extent_node& node, std::uint64_t key) noexcept {
+  const std::uint32_t from = node.bin_;
+  const std::uint16_t to = bin_of(static_cast<std::uint32_t>(key >> 32));
   // Alone in its bin, and staying there or moving to an empty one: the usual case of a warm arena. Its priority may
   // stay what it was, since nothing was or will be ordered by the offset.
-  const bool alone = roots_[from] == &node && node.left_ == nullptr && node.right_ == nullptr;
-  if (!alone || (from != to && roots_[to] != nullptr)) {
-    remove(node);
-    node.offset_ = offset;
-    node.granules_ = granules;
-    insert(node);
-    return;
-  }
-  digest_ += mixed(offset, granules) - mixed(node.offset_, node.granules_);
-  free_granules_ += granules;
-  free_granules_ -= node.granules_;
-  node.offset_ = offset;
-  node.granules_ = granules;
+  if (node.parent_ != nullptr || node.left_ != nullptr || node.right_ != nullptr ||
+      (from != to && roots_[to] != nullptr))
+    return rehang(node, key);
+  digest_ += mixed(key) - mixed(node.key_);
+  free_granules_ += (key >> 32) - node.granules();
+  node.key_ = key;
   if (from == to) return;
   roots_[from] = nullptr;
-  nonempty_[from / 64] &= ~(std::uint64_t{1} << (from % 64));
+  node.bin_ = to;
   roots_[to] = &node;
-  nonempty_[to / 64] |= std::uint64_t{1} << (to % 64);
+  // Neighboring bins mostly share a word, which is written once then: the next search waits for it.
+  const std::uint64_t left = std::uint64_t{1} << (from % 64);
+  const std::uint64_t entered = std::uint64_t{1} << (to % 64);
+  if (from / 64 == to / 64) {
+    nonempty_[from / 64] ^= left | entered;
+  } else {
+    nonempty_[from / 64] ^= left;
+    nonempty_[to / 64] |= entered;
+  }
 }
 
 extent_node* extent_index::find(std::uint32_t granules) const noexcept {
@@ -159,7 +158,7 @@ extent_node* extent_index::find(std::uint32_t granules) const noexcept {
     // A bin of several sizes: the smallest that is large enough, if it has one.
     extent_node* best = nullptr;
     for (extent_node* at = roots_[bin]; at != nullptr;) {
-      if (at->granules_ >= granules) {
+      if (at->granules() >= granules) {
         best = at;
         at = at->left_;
       } else {
@@ -186,7 +185,7 @@ std::uint32_t extent_index::largest_free() const noexcept {
     const extent_node* largest =
         roots_[word * 64 + 63 - static_cast<std::uint32_t>(std::countl_zero(nonempty_[word]))];
     while (largest->right_ != nullptr) largest = largest->right_;
-    return largest->granules_;
+    return largest->granules();
   }
   return 0;
 }
@@ -209,14 +208,13 @@ extent_index::taken extent_index::take(std::uint32_t granules, extent_node& node
   if (node.state_ != extent_node::state::spare) platform::stop_process("an extent in use was to be granted again");
   extent_node* const found = granules == 0 ? nullptr : find(granules);
   if (found == nullptr) return {false, nullptr};
-  node.offset_ = found->offset_;
-  node.granules_ = granules;
+  node.key_ = key_of(found->offset(), granules);
   node.state_ = extent_node::state::granted;
   node.previous_ = found->previous_;
   (node.previous_ != nullptr ? node.previous_->next_ : first_) = &node;
   ++granted_extents_;
   extent_node* spare = nullptr;
-  if (found->granules_ == granules) {
+  if (found->granules() == granules) {
     remove(*found);
     node.next_ = found->next_;
     if (node.next_ != nullptr) node.next_->previous_ = &node;
@@ -224,7 +222,7 @@ extent_index::taken extent_index::take(std::uint32_t granules, extent_node& node
   } else {
     node.next_ = found;
     found->previous_ = &node;
-    resize(*found, found->offset_ + granules, found->granules_ - granules);
+    resize(*found, key_of(found->offset() + granules, found->granules() - granules));
   }
   return {true, spare};
 }
@@ -232,28 +230,27 @@ extent_index::taken extent_index::take(std::uint32_t granules, extent_node& node
 extent_node* extent_index::put(extent_node& node) noexcept {
   if (node.state_ != extent_node::state::granted) platform::stop_process("an extent was given back that is not granted");
   --granted_extents_;
-  extent_node* const below =
-      node.previous_ != nullptr && node.previous_->state_ == extent_node::state::free ? node.previous_ : nullptr;
-  extent_node* const above =
-      node.next_ != nullptr && node.next_->state_ == extent_node::state::free ? node.next_ : nullptr;
-  extent_node* spare = nullptr;
-  if (below == nullptr && above == nullptr) {
+  extent_node* const below = node.previous_;
+  extent_node* const above = node.next_;
+  const bool join_below = below != nullptr && below->state_ == extent_node::state::free;
+  const bool join_above = above != nullptr && above->state_ == extent_node::state::free;
+  if (!join_below && !join_above) {
     insert(node);
     return nullptr;
   }
-  if (below == nullptr) {
-    unlink(node);
-    resize(*above, node.offset_, node.granules_ + above->granules_);
+  extent_node* spare = nullptr;
+  unlink(node);
+  if (!join_below) {
+    resize(*above, key_of(node.offset(), node.granules() + above->granules()));
   } else {
-    std::uint32_t granules = below->granules_ + node.granules_;
-    unlink(node);
-    if (above != nullptr) {
-      granules += above->granules_;
+    std::uint32_t granules = below->granules() + node.granules();
+    if (join_above) {
+      granules += above->granules();
       remove(*above);
       unlink(*above);
       give_up(*above, spare);
     }
-    resize(*below, below->offset_, granules);
+    resize(*below, key_of(below->offset(), granules));
   }
   give_up(node, spare);
   return spare;
@@ -269,7 +266,7 @@ std::uint32_t extent_index::count_ordered(const extent_node* at, const extent_no
   const extent_node* came_from = parent;
   while (at != parent) {
     if (came_from == at->parent_) {
-      if (at->state_ != extent_node::state::free || bin_of(at->granules_) != bin) return broken;
+      if (at->state_ != extent_node::state::free || at->bin_ != bin || bin_of(at->granules()) != bin) return broken;
       if (at->left_ != nullptr && (at->left_->parent_ != at || at->left_->priority_ > at->priority_)) return broken;
       if (at->right_ != nullptr && (at->right_->parent_ != at || at->right_->priority_ > at->priority_)) return broken;
       if (at->left_ != nullptr) {
@@ -280,7 +277,7 @@ std::uint32_t extent_index::count_ordered(const extent_node* at, const extent_no
       came_from = nullptr;
     }
     if (came_from == at->left_) {
-      if (last != nullptr && !before(*last, *at)) return broken;
+      if (last != nullptr && last->key_ >= at->key_) return broken;
       last = at;
       if (++count > free_extents_) return broken;
       if (at->right_ != nullptr) {
@@ -303,18 +300,18 @@ bool extent_index::consistent() const noexcept {
   std::uint32_t granted_count = 0;
   const extent_node* previous = nullptr;
   for (const extent_node* at = first_; at != nullptr; at = at->next_) {
-    if (at->previous_ != previous || at->offset_ != offset || at->granules_ == 0) return false;
+    if (at->previous_ != previous || at->offset() != offset || at->granules() == 0) return false;
     const bool is_free = at->state_ == extent_node::state::free;
     if (!is_free && at->state_ != extent_node::state::granted) return false;
     if (is_free) {
       if (previous != nullptr && previous->state_ == extent_node::state::free) return false;
       ++free_count;
-      free_sum += at->granules_;
-      digest += mixed(at->offset_, at->granules_);
+      free_sum += at->granules();
+      digest += mixed(at->key_);
     } else {
       ++granted_count;
     }
-    offset += at->granules_;
+    offset += at->granules();
     if (offset > granules_) return false;
     previous = at;
   }

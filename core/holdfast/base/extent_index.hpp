@@ -30,8 +30,8 @@ class extent_node {
   extent_node(const extent_node&) = delete;
   extent_node& operator=(const extent_node&) = delete;
 
-  std::uint32_t offset() const noexcept { return offset_; }
-  std::uint32_t granules() const noexcept { return granules_; }
+  std::uint32_t offset() const noexcept { return static_cast<std::uint32_t>(key_); }
+  std::uint32_t granules() const noexcept { return static_cast<std::uint32_t>(key_ >> 32); }
   /// Next node of a chain of spare ones, or null.
   extent_node* next_spare() const noexcept { return left_; }
 
@@ -46,9 +46,10 @@ class extent_node {
   extent_node* parent_ = nullptr;
   extent_node* left_ = nullptr;
   extent_node* right_ = nullptr;
-  std::uint32_t offset_ = 0;
-  std::uint32_t granules_ = 0;
+  // Size in the high half, offset in the low one: as a number it is the order of the trees.
+  std::uint64_t key_ = 0;
   std::uint32_t priority_ = 0;
+  std::uint16_t bin_ = 0;  // of a free one
   state state_ = state::spare;
 };
 
@@ -89,7 +90,7 @@ class extent_index {
   template <class F>
   void for_each(F&& visit) const {
     for (const extent_node* at = first_; at != nullptr; at = at->next_)
-      visit(at->offset_, at->granules_, at->state_ == extent_node::state::free);
+      visit(at->offset(), at->granules(), at->state_ == extent_node::state::free);
   }
   /// Whether every rule of the structure holds. Walks everything: for tests and checks.
   bool consistent() const noexcept;
@@ -101,12 +102,12 @@ class extent_index {
 
   static constexpr std::uint32_t broken = 0xffffffff;
 
-  static std::uint32_t bin_of(std::uint32_t granules) noexcept;
-  static bool before(const extent_node& a, const extent_node& b) noexcept;
+  static std::uint16_t bin_of(std::uint32_t granules) noexcept;
   extent_node* find(std::uint32_t granules) const noexcept;
   void insert(extent_node& node) noexcept;
   void remove(extent_node& node) noexcept;
-  void resize(extent_node& node, std::uint32_t offset, std::uint32_t granules) noexcept;
+  void resize(extent_node& node, std::uint64_t key) noexcept;
+  void rehang(extent_node& node, std::uint64_t key) noexcept;
   void unlink(extent_node& node) noexcept;
   std::uint32_t count_ordered(const extent_node* at, const extent_node* parent, std::uint32_t bin) const noexcept;
   void give_up(extent_node& node, extent_node*& chain) noexcept;
@@ -114,11 +115,13 @@ class extent_index {
   std::uint64_t nonempty_[words] = {};
   extent_node* roots_[bins] = {};
   extent_node* first_ = nullptr;
+  // Sums of 64 bits apart from each other: side by side the compiler updates them as a vector, which waits for the
+  // scalar stores before it.
+  std::uint64_t free_granules_ = 0;
   std::uint32_t granules_;
   std::uint32_t free_extents_ = 0;
-  std::uint32_t granted_extents_ = 0;
-  std::uint64_t free_granules_ = 0;
   std::uint64_t digest_ = 0;
+  std::uint32_t granted_extents_ = 0;
   extent_node initial_;
 };
 
