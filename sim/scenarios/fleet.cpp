@@ -2,6 +2,8 @@
 
 #include <sim/scenarios/fleet_node.hpp>
 
+#include <holdfast/base/lock_ranks.hpp>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -75,6 +77,26 @@ step_result fleet::execute(host& h, const op& step, std::uint64_t) {
   return find_verb(step.what)->run(*this, *nodes.at(h.name()), step);
 }
 
+void fleet::on_event(world&, const logged_event& e) {
+  if (is_hardware(e.kind)) return;
+  const auto& kind = describe(e.kind);
+  if (kind.subject != "ledger") return;
+  for (unsigned i = 0; i < e.field_count; ++i)
+    if (kind.fields[i] == "charged:bytes") charged_by_events[e.host] = e.fields[i];
+}
+
+void fleet::watch_ledger(host& h) {
+  the_world.at_quiet_point(h, holdfast::lock_ranks::base_ledger.rank, [this, &h] {
+    const auto node = nodes.find(h.name());
+    if (node == nodes.end()) return;
+    const std::uint64_t books = node->second->pool().registered_bytes();
+    const std::uint64_t told = charged_by_events[h.index()];
+    if (books != told)
+      the_world.violate("PM-I7", h.name() + ": the ledger has " + std::to_string(books) + " bytes charged, its events say " +
+                                     std::to_string(told));
+  });
+}
+
 void fleet::host_started() {
   if (++started != settings.hosts.size()) return;
   if (settings.calm_start) the_world.begin_trouble();
@@ -101,6 +123,7 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
     made->listening[name];
     made->lanes_done[name];
   }
+  w.attach(*made);
   if (how.calm_start) w.begin_calm();
   for (const std::string& name : how.hosts) {
     host& h = w.add_host(name);

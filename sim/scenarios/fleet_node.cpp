@@ -122,6 +122,7 @@ void run_node(fleet& f, host& h) {
       here.address.assign(node.peers().listen_address());
       here.self = node.peers().self();
       f.nodes[h.name()] = &node;
+      f.watch_ledger(h);
     }
     here.there.open(w);
     f.host_started();

@@ -38,7 +38,7 @@ struct listening_host {
 
 class fleet_node;
 
-class fleet final : public interpreter {
+class fleet final : public interpreter, public listener {
  public:
   fleet(world& w, const fleet_settings& how) : the_world(w), settings(how) {}
   std::optional<std::string> inspect(const op& step) const override;
@@ -52,7 +52,12 @@ class fleet final : public interpreter {
   const fleet_settings settings;
   plan owned_plan;
   std::optional<workload> work;
+  void on_event(world&, const logged_event& e) override;
+  /// Compares the ledger of `h` with the events of its changes, whenever its lock is released (PM-I7).
+  void watch_ledger(host& h);
+
   std::map<std::string, fleet_node*> nodes;  // on the stacks of their fibers
+  std::map<std::uint16_t, std::uint64_t> charged_by_events;  // by index of the host
   std::map<std::string, listening_host> listening;
   std::map<std::string, published> board;
   std::map<std::string, latch> lanes_done;

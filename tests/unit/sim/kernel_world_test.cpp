@@ -310,4 +310,43 @@ TEST(KernelWorld, WorkThatNeverStopsIsALivelock) {
   EXPECT_EQ(world.violated()->invariant, "livelock");
 }
 
+TEST(KernelWorld, AQuietPointSeesWhatALockGuardsEachTimeItIsReleased) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  hf::platform::mutex mutex(low);
+  hf::platform::mutex other(high);
+  int guarded = 0;
+  std::vector<int> seen;
+  world.at_quiet_point(host, low.rank, [&] {
+    // Observer mode: taking the lock that was just released neither schedules nor fails.
+    hf::scoped_lock lock(mutex);
+    seen.push_back(guarded);
+  });
+  host.spawn("main", [&] {
+    for (int i = 0; i < 2; ++i) {
+      hf::scoped_lock lock(mutex);
+      ++guarded;
+    }
+    hf::scoped_lock lock(other);
+  });
+  ASSERT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(seen, (std::vector<int>{1, 2}));
+}
+
+TEST(KernelWorld, ACheckThatTakesAHeldLockIsReported) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  hf::platform::mutex mutex(low);
+  hf::platform::mutex other(high);
+  world.at_quiet_point(host, high.rank, [&] { hf::scoped_lock lock(mutex); });
+  host.spawn("main", [&] {
+    hf::scoped_lock outer(mutex);
+    hf::scoped_lock inner(other);
+  });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "platform misuse");
+}
+
 }  // namespace
