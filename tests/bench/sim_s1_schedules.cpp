@@ -25,6 +25,7 @@ constexpr hf::lock_class kind{500, true, "mutex"};
 
 struct rates {
   double schedules;
+  double points;
   double choices;
   double bytes_per_choice;
 };
@@ -33,6 +34,7 @@ rates round_of(bool record, std::uint64_t first_seed, std::uint64_t schedules) {
   sim::random_strategy strategy(sim::random_weights{500, 0});
   std::uint64_t choices = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t points = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = 0; i < schedules; ++i) {
     sim::world_settings settings;
@@ -56,10 +58,11 @@ rates round_of(bool record, std::uint64_t first_seed, std::uint64_t schedules) {
       std::exit(1);
     }
     choices += world.choice_count();
+    points += world.step_count();
     bytes += world.choices().size();
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return {static_cast<double>(schedules) / seconds, static_cast<double>(choices) / seconds,
+  return {static_cast<double>(schedules) / seconds, static_cast<double>(points) / seconds, static_cast<double>(choices) / seconds,
           record ? static_cast<double>(bytes) / static_cast<double>(choices) : 0.0};
 }
 
@@ -78,17 +81,19 @@ void row(const char* id, double ours, const char* unit, double goal, bool met) {
 int main() {
   constexpr std::uint64_t schedules = 100'000;
   round_of(true, 1, schedules / 10);
-  std::vector<double> rate, choice_rate, bytes, cost;
+  std::vector<double> rate, point_rate, choice_rate, bytes, cost;
   for (std::uint64_t i = 0; i < 7; ++i) {
     const rates on = round_of(true, 1 + i * schedules, schedules);
     const rates off = round_of(false, 1 + i * schedules, schedules);
     rate.push_back(on.schedules);
+    point_rate.push_back(on.points);
     choice_rate.push_back(on.choices);
     bytes.push_back(on.bytes_per_choice);
     cost.push_back(off.schedules / on.schedules - 1);
   }
   row("S1 MTX-2x2, random, recording", median(rate) / 1e6, "M schedules/s", 2.2, median(rate) >= 2.2e6);
-  row("S1 choices, recording", median(choice_rate) / 1e6, "M choices/s", 40, median(choice_rate) >= 40e6);
+  row("S1 scheduling points, recording", median(point_rate) / 1e6, "M points/s", 40, median(point_rate) >= 40e6);
+  row("S1 choices (points with two or more enabled), recording", median(choice_rate) / 1e6, "M choices/s", 40, median(choice_rate) >= 40e6);
   row("S1 recorded size", median(bytes), "B/choice", 1.5, median(bytes) <= 1.5);
   row("S1 cost of recording", median(cost) * 100, "%", 15, median(cost) <= 0.15);
 }
