@@ -50,7 +50,11 @@ struct books {
     if (platform::heap_fault("runtime.books")) return nullptr;
     std::unique_ptr<frame_pool> frames(new (std::nothrow) frame_pool);
     if (!frames) return nullptr;
-    return std::shared_ptr<books>(new (std::nothrow) books(host, options, std::move(frames)));
+    auto* const made = new (std::nothrow) books(host, options, std::move(frames));
+    // Threads inside a library that did not return still speak to the log: then the books stay.
+    return std::shared_ptr<books>(made, [](books* last) {
+      if (last != nullptr && !last->log.kept_for_ever()) delete last;
+    });
   }
   ~books() {
     // The last owner may be a frame that is being destroyed, and goes back to its pool after this.

@@ -3,7 +3,8 @@
 // Why this exists: an event must be emitted inside the critical section that makes it true, so emitting takes no
 // ranked lock, is no scheduling point, and allocates nothing.
 //
-// Ownership   Owned by the runtime; subsystems keep a reference. The ring is allocated once.
+// Ownership   Owned by the runtime; subsystems keep a reference. The ring is allocated once. An owner looks at
+//             `kept_for_ever` before it destroys it.
 // Threading   `emit` from any thread, under any lock. `copy_recent` at any time; entries that are being written
 //             while it runs are left out.
 // Failure     None: the newest events overwrite the oldest.
@@ -37,6 +38,10 @@ class event_log {
     if (ring_ != nullptr && level >= recorded_) put(record);
   }
 
+  /// A thread that nobody waits for any more may still emit: from here on the owner must not destroy the log.
+  void keep_for_ever() noexcept { kept_.store(true, std::memory_order_release); }
+  bool kept_for_ever() const noexcept { return kept_.load(std::memory_order_acquire); }
+
   /// The newest complete records, oldest first. Allocates.
   std::vector<event_record> copy_recent() const;
 
@@ -57,6 +62,7 @@ class event_log {
   // Plain std::atomic on purpose (named in tests/layering exceptions): a ring index orders nothing that a schedule
   // could expose, and a scheduling point in every event would drown the interesting ones.
   std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> kept_{false};
 };
 
 }  // namespace holdfast::inline HOLDFAST_ABI

@@ -70,6 +70,7 @@ result<void> engine::start(bool& may_delete) noexcept {
   } else {
     may_delete = false;
     abandon();
+    outcome = fail_with_words(error_code::timed_out, "transport.start", "a start-up failed, and the library did not return");
   }
   return outcome;
 }
@@ -116,6 +117,7 @@ void engine::join() noexcept {
 }
 
 void engine::abandon() noexcept {
+  log.keep_for_ever();
   if (progress_thread_.joinable()) progress_thread_.abandon();
   memory.abandon();
 }

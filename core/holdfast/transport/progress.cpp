@@ -113,6 +113,7 @@ void progress_loop::count_wake(platform::wake_cause cause, platform::time_point 
 }
 
 void progress_loop::run() noexcept {
+  if (stopping()) return;
   tell(log_, settings_, loop_state::working, false);
   platform::time_point now{};
   while (!client_.finished() && !stopping()) {

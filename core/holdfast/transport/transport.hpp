@@ -62,7 +62,8 @@ class transport {
  public:
   /// Opens context, worker and listener, starts both threads, and finds out by trying whether GETs work. Blocks, at
   /// most for `startup_timeout`. After an error no thread, descriptor, registration or endpoint is left, unless the
-  /// library itself did not return. A probe that fails is no error: see `get_works`.
+  /// library itself did not return: then the error is timed_out, its threads still run, and the host must live
+  /// for ever, as must the log (`kept_for_ever`). A probe that fails is no error: see `get_works`.
   static result<std::unique_ptr<transport>> create(platform::host& host, event_log& log, wire_factory factory,
                                                    const settings& values);
   ~transport();
