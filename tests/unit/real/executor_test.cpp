@@ -37,8 +37,9 @@ class numbers {
 };
 
 struct counted_timer final : platform::timer_item {
-  void run() noexcept override { ran.fetch_add(1, std::memory_order_relaxed); }
-  void drop() noexcept override { dropped.fetch_add(1, std::memory_order_relaxed); }
+  // Who sees that it ran may destroy it.
+  void run() noexcept override { ran.fetch_add(1); }
+  void drop() noexcept override { dropped.fetch_add(1); }
   std::atomic<unsigned> ran{0};
   std::atomic<unsigned> dropped{0};
   std::atomic<unsigned> cancelled{0};
