@@ -70,6 +70,11 @@ class intrusive_list {
     h.previous_ = h.next_ = nullptr;
     --size_;
   }
+  /// The element before `item`, which is in this list; null if it is the first.
+  T* before(T& item) noexcept {
+    hook* const previous = static_cast<hook&>(item).previous_;
+    return previous == &end_ ? nullptr : element(previous);
+  }
   /// The oldest element, taken out; null if there is none.
   T* pop_front() noexcept {
     if (empty()) return nullptr;

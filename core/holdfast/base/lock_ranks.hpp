@@ -19,6 +19,7 @@ inline constexpr lock_class pinned_arena_vector{210, false, "pinned arena vector
 inline constexpr lock_class pinned_growth{215, false, "pinned growth"};
 inline constexpr lock_class pinned_suballocator{220, true, "pinned suballocator"};
 inline constexpr lock_class pinned_retiring_list{270, true, "pinned retiring list"};
+inline constexpr lock_class pinned_reclaim{280, true, "pinned reclaim"};
 inline constexpr lock_class transport_directory{300, false, "transport connection directory"};
 inline constexpr lock_class transport_connection{310, false, "transport connection"};
 inline constexpr lock_class transport_operation_table{320, true, "transport operation table"};

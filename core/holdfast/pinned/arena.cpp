@@ -8,6 +8,7 @@
 #include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/telemetry/emit.hpp>
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -16,12 +17,19 @@ namespace holdfast::inline HOLDFAST_ABI::pinned {
 
 arena* arena::make(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept {
   if (platform::heap_fault("pinned.arena")) return nullptr;
+  if (!dedicated) {
+    for (arena* one = pool.first_pooled.load(std::memory_order_acquire); one != nullptr;
+         one = one->next_pooled.load(std::memory_order_acquire)) {
+      if (!one->vacant.exchange(false, std::memory_order_acq_rel)) continue;
+      one->rebuild(granules);
+      return one;
+    }
+  }
   return new (std::nothrow) arena(pool, granules, dedicated);
 }
 
 arena::arena(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept
     : pool_(pool),
-      granules_(granules),
       dedicated_(dedicated),
       mutex_(lock_ranks::pinned_suballocator),
       index_(granules) {
@@ -30,8 +38,26 @@ arena::arena(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept
 
 arena::~arena() { free_objects(); }
 
+// A walker may look at it meanwhile: what it finds is an arena out of service.
+void arena::rebuild(std::uint32_t granules) noexcept {
+  pool_.add_share();
+  std::destroy_at(&shares_);
+  std::construct_at(&shares_, 1u);
+  settled_.store(false, std::memory_order_relaxed);
+  scoped_lock lock(mutex_);
+  state_ = arena_state::building;
+  std::destroy_at(&index_);
+  std::construct_at(&index_, granules);
+  spans_issued_ = 0;
+  spans_when_empty_ = no_spans;
+  unmap_ = unmap_progress::none;
+  unmap_attempts_ = 0;
+  unmap_wanted_ = unmap_posted_ = registration_gone_ = overdue_ = unconfirmed_ = watched_ = false;
+}
+
 void arena::free_objects() noexcept {
   scoped_lock lock(mutex_);
+  unused_ = nullptr;
   while (span* const object = objects_.pop_front()) delete object;
 }
 
@@ -46,7 +72,16 @@ void arena::registered(const mapped_range& range, grant charge) noexcept {
 
 arena::cut_result arena::cut(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
   scoped_lock lock(mutex_);
-  if (state_ == arena_state::retiring) return {cut_answer::out_of_service, nullptr};
+  if (state_ != arena_state::published) return {cut_answer::out_of_service, nullptr};
+  return cut_locked(granules, length, carried);
+}
+
+arena::cut_result arena::cut_first(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
+  scoped_lock lock(mutex_);
+  return cut_locked(granules, length, carried);
+}
+
+arena::cut_result arena::cut_locked(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
   span* object = unused_;
   if (object != nullptr) {
     unused_ = object->next_unused_;
@@ -83,6 +118,8 @@ bool arena::has_room(std::uint32_t granules) noexcept {
 void arena::give_back(span& released) noexcept {
   bool last = false;
   bool end_pages = false;
+  intrusive_ptr<pool_core> to_be_watched;
+  if (pool_.options.scrub_on_free) std::memset(released.data_, 0, std::size_t{released.granules()} * granule_bytes);
   {
     scoped_lock lock(mutex_);
     emit::span_released(pool_.log, released.id_, region, released.offset(), released.granules());
@@ -95,7 +132,10 @@ void arena::give_back(span& released) noexcept {
     --live_;
     last = live_ == 0 && state_ == arena_state::retiring;
     end_pages = last && registration_gone_;
+    // From here on nothing of ours may keep the pool.
+    if (live_ == 0 && wants_watch_ && !std::exchange(watched_, true)) to_be_watched = intrusive_ptr<pool_core>(&pool_);
   }
+  if (to_be_watched) to_be_watched->reclaiming.watch();
   if (!last) return;
   if (end_pages) block_.give_back();
   drop_share();
@@ -173,25 +213,63 @@ std::optional<remote_reference> arena::reference(const span& named) noexcept {
 void arena::publish(bool adopted) noexcept {
   scoped_lock lock(mutex_);
   state_ = arena_state::published;
+  wants_watch_ = dedicated_ || pool_.options.arena_reclaim_after_ns != reclaim_never;
+  watched_ = live_ == 0;
   emit::arena_published(pool_.log, region, region, block_.bytes(), charge_bytes_, dedicated_, adopted);
 }
 
 void arena::retire(retire_reason reason) noexcept {
   scoped_lock lock(mutex_);
+  leave_service(reason);
+}
+
+void arena::leave_service(retire_reason reason) noexcept {
   state_ = arena_state::retiring;
+  wants_watch_ = false;
+  why_retired_ = reason;
+  retired_at_ = pool_.environment.clock().now();
   if (live_ != 0) add_share();  // dropped by the last span
   emit::arena_retired(pool_.log, region, region, live_, in_flight_, reason);
+}
+
+arena::idle_answer arena::retire_if_idle(const reclaim_rule& rule) noexcept {
+  scoped_lock lock(mutex_);
+  if (live_ != 0 || in_flight_ != 0) {
+    watched_ = false;
+    return idle_answer::in_use;
+  }
+  if (rule.mode == reclaim_mode::pressure) {
+    leave_service(retire_reason::pressure);
+    return idle_answer::leaves;
+  }
+  if (!dedicated_) {
+    if (rule.after_ns == reclaim_never) return idle_answer::kept;
+    if (spans_when_empty_ != spans_issued_) {
+      spans_when_empty_ = spans_issued_;
+      empty_since_ = rule.now;
+    }
+    if ((rule.now - empty_since_).count() < rule.after_ns) return idle_answer::waits;
+    if (!rule.above_floor) return idle_answer::kept;
+  }
+  leave_service(retire_reason::reclaim);
+  return idle_answer::leaves;
 }
 
 // ---- Giving the registration back ---------------------------------------------------------------
 
 bool arena::idle_for_unmap() const noexcept { return in_flight_ == 0 && quarantined_ == 0; }
 
+// The first time does not count, and only a refusal changed nothing.
+bool arena::may_ask_again() const noexcept {
+  return unmap_ == unmap_progress::refused && unmap_attempts_ <= pool_.options.unmap_retry_max;
+}
+
 void arena::unmap_when_idle() noexcept {
   {
     scoped_lock lock(mutex_);
     unmap_posted_ = false;
-    if (unmap_ != unmap_progress::none || settled()) return;
+    const bool again = may_ask_again();
+    if ((unmap_ != unmap_progress::none && !again) || settled()) return;
     // A device that is still writing keeps its registration, whatever the deadline says.
     if (!idle_for_unmap()) {
       unmap_wanted_ = true;
@@ -199,10 +277,23 @@ void arena::unmap_when_idle() noexcept {
     }
     unmap_ = unmap_progress::submitted;
     ++unmap_attempts_;
+    submitted_at_ = pool_.environment.clock().now();
     add_share();  // dropped by the answer
+    if (again) emit::unmap_retrying(pool_.log, region, region, unmap_attempts_);
     emit::unmap_submitted(pool_.log, region, region, unmap_attempts_);
   }
+  pool_.reclaiming.unmap_submitted();
   pool_.device.submit_unmap(*this);
+}
+
+bool arena::look_after(platform::time_point now, std::int64_t bound_ns) noexcept {
+  scoped_lock lock(mutex_);
+  if (may_ask_again()) return true;
+  if (unmap_ != unmap_progress::submitted || overdue_) return false;
+  if ((now - submitted_at_).count() < bound_ns) return true;
+  overdue_ = true;
+  hold_unconfirmed(unconfirmed_reason::unmap_timeout);
+  return false;
 }
 
 void arena::run() noexcept { unmap_when_idle(); }
@@ -211,7 +302,8 @@ void arena::drop() noexcept { unmap_when_idle(); }
 
 void arena::join_sweep(gate& answers) noexcept {
   scoped_lock lock(mutex_);
-  if (unmap_ == unmap_progress::none || unmap_ == unmap_progress::submitted) sweep_ticket_ = answers.enter();
+  if (unmap_ == unmap_progress::none || unmap_ == unmap_progress::submitted || may_ask_again())
+    sweep_ticket_ = answers.enter();
 }
 
 unmap_progress arena::leave_sweep() noexcept {
@@ -228,11 +320,18 @@ unmap_progress arena::leave_sweep() noexcept {
 }
 
 void arena::report_unconfirmed(unconfirmed_reason reason) noexcept {
+  scoped_lock lock(mutex_);
+  hold_unconfirmed(reason);
+}
+
+void arena::hold_unconfirmed(unconfirmed_reason reason) noexcept {
+  if (settled() || std::exchange(unconfirmed_, true)) return;
   emit::arena_unconfirmed(pool_.log, region, region, charge_bytes_, reason);
 }
 
 void arena::unmapped(unmap_verdict verdict) noexcept {
   gate::ticket told;
+  bool again = false;
   {
     scoped_lock lock(mutex_);
     emit::unmap_answered(pool_.log, region, region, verdict);
@@ -241,9 +340,19 @@ void arena::unmapped(unmap_verdict verdict) noexcept {
       unmap_ = unmap_progress::confirmed;
     else
       unmap_ = verdict == unmap_verdict::refused ? unmap_progress::refused : unmap_progress::unknown;
-    told = std::move(sweep_ticket_);
+    again = may_ask_again();
+    if (!again) {
+      told = std::move(sweep_ticket_);
+      if (verdict == unmap_verdict::refused)
+        hold_unconfirmed(unconfirmed_reason::unmap_refused);
+      else if (verdict == unmap_verdict::unknown)
+        hold_unconfirmed(unconfirmed_reason::unmap_unknown);
+    }
   }
   if (verdict == unmap_verdict::confirmed && claim_settle()) settle(false, false);
+  // After the charge is back: who waits for it looks at the books.
+  pool_.reclaiming.unmap_answered();
+  if (again) pool_.reclaiming.watch();
   told.leave();
   drop_share();
 }
@@ -287,14 +396,14 @@ void arena::add_share() noexcept { shares_.increment(); }
 void arena::drop_share() noexcept {
   if (!shares_.decrement()) return;
   pool_core& pool = pool_;
-  // A walker may stand on an arena of the chain: its memory goes with the pool.
-  if (!in_chain) delete this;
+  // A walker may stand on an arena of the chain: it stays there for the next one.
+  if (in_chain) {
+    free_objects();
+    vacant.store(true, std::memory_order_release);
+  } else {
+    delete this;
+  }
   pool.drop_share();
-}
-
-bool arena::in_service() noexcept {
-  scoped_lock lock(mutex_);
-  return state_ == arena_state::published;
 }
 
 arena::numbers arena::observe() noexcept {
@@ -308,7 +417,10 @@ arena::numbers arena::observe() noexcept {
           index_.free_granules(),
           unmap_,
           unmap_attempts_,
-          live_ == 0};
+          index_.granules(),
+          live_ == 0 && spans_when_empty_ == spans_issued_ ? empty_since_.time_since_epoch().count() : reclaim_never,
+          retired_at_.time_since_epoch().count(),
+          why_retired_};
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

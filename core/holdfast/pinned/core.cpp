@@ -5,6 +5,7 @@
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/lock_ranks.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/telemetry/emit.hpp>
 
 #include <new>
 #include <utility>
@@ -44,7 +45,11 @@ pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_enviro
       transfers(gate_id(id, 2), log),
       vector(lock_ranks::pinned_arena_vector),
       growing(*this),
-      ending(*this, gate_id(id, 3), gate_id(id, 4)) {}
+      reclaiming(*this),
+      ending(*this, gate_id(id, 3), gate_id(id, 4)) {
+  emit::pool_opened(log, id, options.arena_reclaim_after_ns, options.retain_arena_bytes, options.unmap_timeout_ns,
+                    options.unmap_retry_max, options.reclaim_on_pressure);
+}
 
 pool_core::~pool_core() {
   arena* next = nullptr;
@@ -57,7 +62,6 @@ pool_core::~pool_core() {
 span* pool_core::cut_existing(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
   for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr;
        one = one->next_pooled.load(std::memory_order_acquire)) {
-    if (one->granules() < granules) continue;
     if (span* const granted = one->cut(granules, length, carried).granted) return granted;
   }
   return nullptr;
@@ -69,16 +73,14 @@ span* pool_core::try_existing(std::uint32_t granules, std::uint64_t length, erro
   why = error_code::busy;
   arena* one = first_pooled.load(std::memory_order_acquire);
   while (one != nullptr) {
-    if (one->granules() >= granules) {
-      const arena::cut_result cut = one->cut(granules, length, carried);
-      granted = cut.granted;
-      if (granted != nullptr) break;
-      if (cut.answer == arena::cut_answer::needs_object) {
-        carried = span::make();
-        if (carried != nullptr) continue;  // the same arena again, with an object to carry its granules
-        why = error_code::out_of_memory;
-        break;
-      }
+    const arena::cut_result cut = one->cut(granules, length, carried);
+    granted = cut.granted;
+    if (granted != nullptr) break;
+    if (cut.answer == arena::cut_answer::needs_object) {
+      carried = span::make();
+      if (carried != nullptr) continue;  // the same arena again, with an object to carry its granules
+      why = error_code::out_of_memory;
+      break;
     }
     one = one->next_pooled.load(std::memory_order_acquire);
   }
@@ -88,19 +90,54 @@ span* pool_core::try_existing(std::uint32_t granules, std::uint64_t length, erro
 
 void pool_core::publish(arena& built, bool adopted) noexcept {
   built.publish(adopted);
-  if (built.dedicated()) {
-    dedicated.push_back(built);
-    return;
-  }
-  built.in_chain = true;
+  in_service.push_back(built);
+  if (built.dedicated()) return;
+  ++pooled_count;
+  if (std::exchange(built.in_chain, true)) return;  // built in the place of a vacant one
   (last_pooled == nullptr ? first_pooled : last_pooled->next_pooled).store(&built, std::memory_order_release);
   last_pooled = &built;
-  ++pooled_count;
+}
+
+void pool_core::leave(arena& leaving) noexcept {
+  in_service.erase(leaving);
+  if (!leaving.dedicated()) --pooled_count;
+  retiring.add(leaving);
+}
+
+pool_core::idle_sweep pool_core::retire_idle(reclaim_mode mode) noexcept {
+  idle_sweep swept;
+  scoped_lock lock(vector);
+  if (closed) return swept;
+  reclaim_rule rule{mode, environment.clock().now(), options.arena_reclaim_after_ns, false};
+  emit::reclaim_began(log, id, mode, rule.now.time_since_epoch().count());
+  std::uint64_t pooled_bytes = 0;
+  for (arena& one : in_service)
+    if (!one.dedicated()) pooled_bytes += one.charge_bytes();
+  arena* older = nullptr;
+  for (arena* one = in_service.empty() ? nullptr : &in_service.back(); one != nullptr; one = older) {
+    older = in_service.before(*one);
+    const std::uint64_t charge = one->charge_bytes();
+    rule.above_floor = pooled_bytes >= charge && pooled_bytes - charge >= options.retain_arena_bytes;
+    const arena::idle_answer answer = one->retire_if_idle(rule);
+    swept.waits = swept.waits || answer == arena::idle_answer::waits;
+    if (answer != arena::idle_answer::leaves) continue;
+    if (!one->dedicated()) pooled_bytes -= charge;
+    one->add_share();  // the sweep's
+    leave(*one);
+    one->next_reclaimed = std::exchange(swept.first, one);
+    ++swept.victims;
+    swept.bytes += charge;
+  }
+  emit::reclaim_ended(log, id, mode, swept.victims, swept.bytes);
+  return swept;
 }
 
 void pool_core::retire(arena& leaving, retire_reason reason) noexcept {
   leaving.retire(reason);
-  retiring.add(leaving);
+  if (leaving.serving())
+    leave(leaving);
+  else
+    retiring.add(leaving);
 }
 
 void pool_core::dispose(arena& retired) noexcept {
@@ -118,13 +155,11 @@ void pool_core::dispose(arena& retired) noexcept {
 }
 
 void pool_core::retire_all(retire_reason reason) noexcept {
-  for (arena* one = first_pooled.load(std::memory_order_acquire); one != nullptr;
-       one = one->next_pooled.load(std::memory_order_acquire))
-    if (one->in_service()) retire(*one, reason);
-  while (arena* const one = dedicated.pop_front()) retire(*one, reason);
+  while (!in_service.empty()) retire(in_service.front(), reason);
 }
 
 void pool_core::abandon() noexcept {
+  reclaiming.stop();
   arena* left = nullptr;
   {
     scoped_lock lock(vector);

@@ -25,6 +25,7 @@
 #include <holdfast/pinned/arena.hpp>
 #include <holdfast/pinned/backend.hpp>
 #include <holdfast/pinned/growth.hpp>
+#include <holdfast/pinned/reclaim.hpp>
 #include <holdfast/pinned/retiring_list.hpp>
 #include <holdfast/pinned/settings.hpp>
 #include <holdfast/pinned/shutdown.hpp>
@@ -58,6 +59,15 @@ class pool_core final : public ref_counted<pool_core> {
   void retire(arena& leaving, retire_reason reason) noexcept HOLDFAST_REQUIRES(vector);
   /// Gives a retired arena's registration back: by an unmap, or at once if a witness was shown already.
   void dispose(arena& retired) noexcept;
+  /// Takes out of service whatever nobody uses and `mode` lets go, newest first; the victims are on the retiring list,
+  /// chained by `next_reclaimed` with a share each. `waits`: something empty is too young. None if the pool is closed.
+  struct idle_sweep {
+    arena* first = nullptr;
+    std::uint32_t victims = 0;
+    std::uint64_t bytes = 0;
+    bool waits = false;
+  };
+  idle_sweep retire_idle(reclaim_mode mode) noexcept;
   /// Takes everything out of service; for the sweep.
   void retire_all(retire_reason reason) noexcept HOLDFAST_REQUIRES(vector);
   /// The facade goes without a shutdown: no device call; what is registered leaks.
@@ -88,14 +98,18 @@ class pool_core final : public ref_counted<pool_core> {
   bool witness_fences_gets HOLDFAST_GUARDED_BY(vector) = false;
   std::uint32_t pooled_count HOLDFAST_GUARDED_BY(vector) = 0;
   arena* last_pooled HOLDFAST_GUARDED_BY(vector) = nullptr;
-  intrusive_list<arena, dedicated_hook> dedicated HOLDFAST_GUARDED_BY(vector);
+  // Pooled and dedicated, in the order in which they were published.
+  intrusive_list<arena, service_hook> in_service HOLDFAST_GUARDED_BY(vector);
+  // For walkers without a lock: every pooled arena there ever was room for, vacant ones included.
   platform::atomic<arena*> first_pooled{nullptr};
 
   retiring_list retiring;
   growth growing;
+  reclaimer reclaiming;
   shutdown_process ending;
 
  private:
+  void leave(arena& leaving) noexcept HOLDFAST_REQUIRES(vector);
   friend class ref_counted<pool_core>;
   pool_core(std::uint64_t id, platform::pages& pages, const task_environment& environment, capacity_ledger& ledger,
             backend& device, const settings& options, std::shared_ptr<void> surroundings) noexcept;

@@ -201,7 +201,7 @@ std::uint32_t growth::serve_new(arena& built, told_waiters& told) noexcept {
     line_.erase(one);
     // Asked before it is cut: nobody else can cut this arena, and one that nobody waited for must be born empty.
     if (!told.add(one)) continue;
-    one.granted_ = built.cut(one.granules_, one.length_, one.carried_).granted;
+    one.granted_ = built.cut_first(one.granules_, one.length_, one.carried_).granted;
     if (one.granted_ == nullptr) one.why_ = fail(error_code::corrupt, alloc, built.generation()).error();
     ++served;
   }
@@ -303,6 +303,8 @@ void growth::built_pooled(builder& record) noexcept {
   if (retired) {
     pool_.dispose(built);
     built.drop_share();
+  } else if (pool_.options.arena_reclaim_after_ns != reclaim_never) {
+    pool_.reclaiming.watch();  // it may be empty, and the floor is lower for the others now
   }
   if (more) go_on();
   delete &record;
@@ -318,7 +320,7 @@ void growth::built_dedicated(builder& record) noexcept {
     builders_.erase(record);
     span_waiter* const one = record.waiting.pop_front();
     if (one != nullptr && told.add(*one)) {
-      one->granted_ = built.cut(one->granules_, one->length_, one->carried_).granted;
+      one->granted_ = built.cut_first(one->granules_, one->length_, one->carried_).granted;
       retired = one->granted_ == nullptr;
       if (retired) one->why_ = fail(error_code::corrupt, alloc, built.generation()).error();
     }

@@ -8,6 +8,7 @@
 #include <holdfast/pinned/task_handler.hpp>
 #include <holdfast/telemetry/emit.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,26 +20,51 @@ namespace {
 constexpr const char* alloc = "pinned.alloc";
 constexpr const char* get = "pinned.get";
 
-task<result<buffer>> allocate([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool,
-                              std::uint64_t bytes, bool own_arena) {
-  const gate::ticket admitted = pool->operations.enter();
-  if (!admitted) co_return fail(error_code::shutting_down, alloc);
-  const result<std::uint32_t> granules = granules_for(bytes, alloc);
-  if (!granules) co_return std::unexpected(granules.error());
-
+/// From an arena that is registered for it: its own, or the next pooled one.
+task<result<buffer>> grow([[maybe_unused]] task_context context, intrusive_ptr<pool_core> pool, std::uint32_t granules,
+                          std::uint64_t bytes, bool dedicated) {
   builder* own = nullptr;
-  if (own_arena || bytes >= pool->options.dedicated_arena_min) {
+  if (dedicated) {
     const result<builder*> prepared = pool->growing.prepare_dedicated(bytes);
     if (!prepared) co_return std::unexpected(prepared.error());
     own = *prepared;
-  } else {
-    error_code why{};
-    if (span* const existing = pool->try_existing(*granules, bytes, why)) co_return buffer(*existing);
-    if (why != error_code::busy) co_return fail(why, alloc, 0, sizeof(span));
   }
-  span_waiter granted(*pool, *granules, bytes, own);
+  span_waiter granted(*pool, granules, bytes, own);
   if (!granted.bring_object()) co_return fail(error_code::out_of_memory, alloc, 0, sizeof(span));
   co_return co_await granted;
+}
+
+result<buffer> refused(pool_core& pool, std::uint64_t attempt, std::uint64_t bytes, const error& why) noexcept {
+  emit::alloc_refused(pool.log, pool.id, attempt, bytes, static_cast<std::uint64_t>(why.code));
+  return std::unexpected(why);
+}
+
+task<result<buffer>> allocate(task_context context, intrusive_ptr<pool_core> pool, std::uint64_t bytes,
+                              bool own_arena) {
+  const gate::ticket admitted = pool->operations.enter();
+  if (!admitted) co_return refused(*pool, 0, bytes, fail(error_code::shutting_down, alloc).error());
+  const result<std::uint32_t> granules = granules_for(bytes, alloc);
+  if (!granules) co_return refused(*pool, 0, bytes, granules.error());
+  const bool dedicated = own_arena || bytes >= pool->options.dedicated_arena_min;
+  if (!dedicated) {
+    error_code why{};
+    if (span* const existing = pool->try_existing(*granules, bytes, why)) co_return buffer(*existing);
+    if (why != error_code::busy) co_return refused(*pool, 0, bytes, fail(why, alloc, 0, sizeof(span)).error());
+  }
+  result<buffer> first = co_await grow(context, pool, *granules, bytes, dedicated);
+  if (first) co_return std::move(first);
+  if (first.error().code != error_code::budget_exceeded || !pool->options.reclaim_on_pressure)
+    co_return refused(*pool, 0, bytes, first.error());
+
+  // Before anybody is refused: whatever nobody uses is given back, whatever time and floor say, and then once more.
+  const platform::time_point until =
+      pool->environment.clock().now() + std::chrono::nanoseconds(pool->options.unmap_timeout_ns);
+  const std::uint64_t wanted = first.error().numbers[0];
+  const result<std::uint64_t> attempt = co_await reclaimer::relieve(context, pool, wanted, until);
+  if (!attempt) co_return refused(*pool, 0, bytes, attempt.error());
+  result<buffer> second = co_await grow(context, pool, *granules, bytes, dedicated);
+  if (second) co_return std::move(second);
+  co_return refused(*pool, *attempt, bytes, second.error());
 }
 
 }  // namespace
@@ -86,6 +112,8 @@ void memory::start_alloc(std::uint64_t bytes, alloc_options how, alloc_handler h
     return allocate(context, core_, bytes, how.own_arena);
   });
 }
+
+reclaim_report memory::reclaim_idle() noexcept { return core_->reclaiming.sweep(reclaim_mode::asked); }
 
 // ---- Fetching -----------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@
 #include <holdfast/pinned/backend.hpp>
 #include <holdfast/pinned/buffer.hpp>
 #include <holdfast/pinned/get.hpp>
+#include <holdfast/pinned/reclaim.hpp>
 #include <holdfast/pinned/settings.hpp>
 #include <holdfast/pinned/shutdown.hpp>
 #include <holdfast/pinned/snapshot.hpp>
@@ -67,8 +68,9 @@ class memory {
   /// `dedicated_arena_min` and more), shutting_down, busy (nothing has room), out_of_memory.
   result<buffer> try_alloc(std::uint64_t bytes) noexcept;
 
-  /// A buffer of `bytes`, registering an arena if nothing has room: void(result<buffer>). Errors: out_of_range,
-  /// budget_exceeded, limit_exceeded, out_of_memory, corrupt, shutting_down, cancelled (an arena that is being
+  /// A buffer of `bytes`, registering an arena if nothing has room: void(result<buffer>). Before the budget refuses, what
+  /// nobody uses is given back, for at most `unmap_timeout_ns` (setting `reclaim_on_pressure`). Errors: out_of_range,
+  /// budget_exceeded (numbers: requested, registered, ceiling), limit_exceeded, out_of_memory, corrupt, shutting_down, cancelled (an arena that is being
   /// registered for it will serve others, or is given back), and the backend's own.
   template <class Token>
   auto async_alloc(std::uint64_t bytes, alloc_options how, Token&& token) {
@@ -111,6 +113,10 @@ class memory {
   /// Settles everything whose unmap was not confirmed: the worker it was registered with is gone, and `gone` says so.
   /// Errors: invalid_state (no shutdown ended yet), invalid_argument (a witness of another incarnation, or spent).
   result<released_report> release_unconfirmed(witness gone) noexcept;
+
+  /// Takes the empty arenas out of service that age and warm floor let go, without waiting for the next timed sweep; their
+  /// unmaps are submitted. Nothing happens once a shutdown closed the pool.
+  reclaim_report reclaim_idle() noexcept;
 
   std::uint64_t registered_bytes() const noexcept;
   std::uint64_t budget_bytes() const noexcept;

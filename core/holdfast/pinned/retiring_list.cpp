@@ -52,6 +52,16 @@ arena* retiring_list::share_all() noexcept {
   return shared.first;
 }
 
+arena* retiring_list::share_for_looking_after() noexcept {
+  chain<&arena::next_looked_after> shared;
+  scoped_lock lock(mutex_);
+  for (arena& one : list_) {
+    one.add_share();
+    shared.append(one);
+  }
+  return shared.first;
+}
+
 std::size_t retiring_list::share_some(std::span<arena*> into) noexcept {
   std::size_t count = 0;
   scoped_lock lock(mutex_);

@@ -30,6 +30,8 @@ class retiring_list {
   bool remove(arena& settled) noexcept;
   /// Chains every arena that is on the list by `next_swept`, in order, each with a share of its own.
   arena* share_all() noexcept;
+  /// The same for a timed sweep, by `next_looked_after`.
+  arena* share_for_looking_after() noexcept;
   /// Writes as many as fit into `into`, each with a share of its own; answers how many.
   std::size_t share_some(std::span<arena*> into) noexcept;
   /// Claims every arena that is on the list and not settled; chains those that the caller has to settle, by

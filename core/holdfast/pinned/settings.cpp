@@ -27,7 +27,15 @@ result<void> validate(const settings& options) noexcept {
   if (auto ok = within("initial_arena_bytes", options.initial_arena_bytes, granule_bytes, largest); !ok) return ok;
   if (auto ok = within("max_arena_bytes", options.max_arena_bytes, options.initial_arena_bytes, largest); !ok)
     return ok;
-  return within("dedicated_arena_min", options.dedicated_arena_min, granule_bytes, UINT64_MAX);
+  if (auto ok = within("dedicated_arena_min", options.dedicated_arena_min, granule_bytes, UINT64_MAX); !ok) return ok;
+  constexpr std::uint64_t longest = INT64_MAX;
+  // A negative time is a large number here, and named as such.
+  if (auto ok = within("arena_reclaim_after_ns", static_cast<std::uint64_t>(options.arena_reclaim_after_ns), 0, longest);
+      !ok)
+    return ok;
+  if (auto ok = within("unmap_timeout_ns", static_cast<std::uint64_t>(options.unmap_timeout_ns), 1, longest); !ok)
+    return ok;
+  return within("unmap_retry_max", options.unmap_retry_max, 0, 16);
 }
 
 result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) noexcept {
@@ -38,6 +46,12 @@ result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) n
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {
   const std::uint64_t more = bytes + (unit - 1);
   return more < bytes ? 0 : more & ~(unit - 1);
+}
+
+std::int64_t reclaim_period_ns(const settings& options) noexcept {
+  constexpr std::int64_t shortest = 10'000'000, for_dedicated = 100'000'000;
+  if (options.arena_reclaim_after_ns == reclaim_never) return for_dedicated;
+  return std::max(options.arena_reclaim_after_ns / 2, shortest);
 }
 
 std::uint64_t growth_target(const settings& options, std::uint32_t pooled_arenas, std::uint64_t request_bytes,

@@ -4,7 +4,7 @@
 // sentence at start.
 //
 // Ownership   A value.
-// Units       Bytes.
+// Units       Bytes, nanoseconds.
 // Threading   A value.
 // Failure     `validate` names the first option that is wrong, its value and its range.
 #pragma once
@@ -23,6 +23,9 @@ inline constexpr std::size_t granule_bytes = 4096;
 /// Largest number of granules of one request or arena.
 inline constexpr std::uint64_t granules_max = 0xffff'ffffu;
 
+/// As a time: no arena leaves service because of its age.
+inline constexpr std::int64_t reclaim_never = INT64_MAX;
+
 struct settings {
   /// Size of the first pooled arena; each further one is twice as large, up to `max_arena_bytes`.
   std::uint64_t initial_arena_bytes = std::uint64_t{64} << 20;
@@ -32,6 +35,22 @@ struct settings {
   std::uint64_t dedicated_arena_min = std::uint64_t{64} << 20;
   /// Ceiling on registered bytes of the runtime; 0 = pinning is always refused.
   std::uint64_t registered_bytes_budget = std::uint64_t{1} << 30;
+  /// How long a pooled arena stays registered with nobody using it. Sweeps come twice in this time (at most every
+  /// 10 ms), so it goes between one and two times this long after it fell empty.
+  std::int64_t arena_reclaim_after_ns = reclaim_never;
+  /// Pooled bytes that stay registered although nobody uses them; 0 = none.
+  std::uint64_t retain_arena_bytes = std::uint64_t{64} << 20;
+  /// From when on an unanswered unmap counts as unconfirmed, and how long an allocation waits for memory that is being
+  /// given back before the budget refuses it.
+  std::int64_t unmap_timeout_ns = 5'000'000'000;
+  /// How often an unmap that the device refused is asked for again: at each following sweep.
+  std::uint32_t unmap_retry_max = 3;
+  /// Before the budget refuses an allocation, gives back what nobody uses, whatever time and floor say, and tries once
+  /// more.
+  bool reclaim_on_pressure = true;
+  /// Overwrites a buffer's granules with zeros when its last owner lets go: who holds a key of the arena can read what
+  /// was there before.
+  bool scrub_on_free = false;
 };
 
 /// Errors: out_of_range; words are "<option> <value> not in <low>..<high>", numbers the three of them.
@@ -48,6 +67,9 @@ result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) n
 
 /// `bytes` rounded up to a multiple of `unit` (a power of two), or 0 if that overflows.
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept;
+
+/// Time between two sweeps: half of the time an arena may idle, at least 10 ms; 100 ms if only dedicated arenas go.
+std::int64_t reclaim_period_ns(const settings& options) noexcept;
 
 /// Size of the next pooled arena: doubles with each of the `pooled_arenas` there are, up to the maximum, and holds at
 /// least `request_bytes`; a multiple of `page_bytes`. 0 if that overflows.

@@ -118,6 +118,7 @@ task<result<shutdown_report>> shutdown_process::wait([[maybe_unused]] task_conte
 void shutdown_process::refuse_new_work(platform::time_point deadline) noexcept {
   emit::shutdown_step(pool_.log, pool_.id, step::gate, ns(deadline));
   pool_.operations.close();
+  pool_.reclaiming.interrupt();
   pool_.transfers.close();
 }
 
@@ -179,6 +180,7 @@ void shutdown_process::classify(arena& one) noexcept {
 void shutdown_process::report(const swept_arenas& swept, platform::time_point deadline) noexcept {
   emit::shutdown_step(pool_.log, pool_.id, step::report, ns(deadline));
   for (arena* one = swept.first(); one != nullptr; one = one->next_swept) classify(*one);
+  pool_.reclaiming.stop();
   report_.transfers_outstanding = pool_.transfers.in_flight();
   report_.maps_outstanding = pool_.growing.outstanding();
   report_.bytes_charged = pool_.ledger.snapshot().charged_bytes;

@@ -16,7 +16,7 @@ arena_snapshot describe(arena& one) {
   const arena::numbers n = one.observe();
   return {one.generation(),
           n.state,
-          std::uint64_t{one.granules()} * granule_bytes,
+          std::uint64_t{n.granules} * granule_bytes,
           one.charge_bytes(),
           one.dedicated(),
           n.live,
@@ -25,7 +25,10 @@ arena_snapshot describe(arena& one) {
           n.free_granules * granule_bytes,
           std::uint64_t{n.largest_free} * granule_bytes,
           n.unmap,
-          n.unmap_attempts};
+          n.unmap_attempts,
+          n.empty_since_ns,
+          n.retired_ns,
+          n.why_retired};
 }
 
 std::string_view name_of(arena_state state) noexcept {
@@ -36,6 +39,11 @@ std::string_view name_of(arena_state state) noexcept {
 std::string_view name_of(unmap_progress progress) noexcept {
   constexpr std::string_view names[] = {"none", "submitted", "confirmed", "refused", "unknown", "withheld"};
   return names[static_cast<std::size_t>(progress)];
+}
+
+std::string_view name_of(retire_reason reason) noexcept {
+  constexpr std::string_view names[] = {"reclaim", "shutdown", "cancelled", "closed", "failed", "pressure"};
+  return names[static_cast<std::size_t>(reason)];
 }
 
 class json_text {
@@ -54,6 +62,12 @@ class json_text {
   json_text& number(std::string_view name, std::uint64_t value) {
     key(name);
     text_ += std::to_string(value);
+    return *this;
+  }
+  /// `reclaim_never` is null.
+  json_text& milliseconds(std::string_view name, std::int64_t ns) {
+    key(name);
+    text_ += ns == reclaim_never ? "null" : std::to_string(ns / 1'000'000);
     return *this;
   }
   json_text& flag(std::string_view name, bool value) {
@@ -80,7 +94,7 @@ class json_text {
 
 void write_arenas(json_text& json, std::string_view name, const std::vector<arena_snapshot>& arenas) {
   json.open(name, '[');
-  for (const arena_snapshot& one : arenas)
+  for (const arena_snapshot& one : arenas) {
     json.open("", '{')
         .number("generation", one.generation)
         .word("state", name_of(one.state))
@@ -94,7 +108,11 @@ void write_arenas(json_text& json, std::string_view name, const std::vector<aren
         .number("largest_free", one.largest_free_bytes)
         .word("unmap", name_of(one.unmap))
         .number("attempts", one.unmap_attempts)
-        .close('}');
+        .milliseconds("empty_since_ms", one.empty_since_ns);
+    if (one.state == arena_state::retiring)
+      json.word("kind", "arena").milliseconds("since_ms", one.retired_ns).word("reason", name_of(one.why_retired));
+    json.close('}');
+  }
   json.close(']');
 }
 
@@ -122,6 +140,8 @@ std::string memory_snapshot::to_json() const {
       .number("in_flight", pool.in_flight)
       .number("maps_outstanding", pool.maps_outstanding)
       .number("waiting", pool.waiting)
+      .milliseconds("reclaim_ms", pool.reclaim_after_ns)
+      .number("retain_bytes", pool.retain_bytes)
       .close('}');
   json.open("backend", '{')
       .word("kind", backend.kind)
@@ -147,16 +167,13 @@ memory_snapshot take_snapshot(pool_core& pool) {
   std::size_t expected = 0;
   {
     scoped_lock vector(pool.vector);
-    expected = pool.pooled_count + pool.dedicated.size();
+    expected = pool.in_service.size();
   }
   // Room is made before the lock is taken; arenas that come meanwhile are left to the next snapshot.
   snapshot.arenas.reserve(expected);
   {
     scoped_lock vector(pool.vector);
-    for (arena* one = pool.first_pooled.load(std::memory_order_acquire);
-         one != nullptr && snapshot.arenas.size() < expected; one = one->next_pooled.load(std::memory_order_acquire))
-      if (one->in_service()) snapshot.arenas.push_back(describe(*one));
-    for (arena& one : pool.dedicated)
+    for (arena& one : pool.in_service)
       if (snapshot.arenas.size() < expected) snapshot.arenas.push_back(describe(one));
   }
   std::vector<arena*> retired(pool.retiring.size());
@@ -166,6 +183,8 @@ memory_snapshot take_snapshot(pool_core& pool) {
     snapshot.retiring.push_back(describe(*one));
     one->drop_share();
   }
+  snapshot.pool.reclaim_after_ns = pool.options.arena_reclaim_after_ns;
+  snapshot.pool.retain_bytes = pool.options.retain_arena_bytes;
   snapshot.pool.maps_outstanding = pool.growing.outstanding();
   snapshot.pool.waiting = pool.growing.waiting();
   for (const arena_snapshot& one : snapshot.arenas) {

@@ -13,6 +13,7 @@
 
 #include <holdfast/pinned/arena.hpp>
 #include <holdfast/pinned/backend.hpp>
+#include <holdfast/pinned/settings.hpp>
 
 #include <cstdint>
 #include <string>
@@ -36,6 +37,9 @@ struct arena_snapshot {
   std::uint64_t largest_free_bytes = 0;
   unmap_progress unmap{};
   std::uint64_t unmap_attempts = 0;
+  std::int64_t empty_since_ns = reclaim_never;  // as a sweep saw it; never: in use, or no sweep came by yet
+  std::int64_t retired_ns = 0;                  // of a retiring one
+  retire_reason why_retired{};
 };
 
 struct memory_snapshot {
@@ -49,6 +53,8 @@ struct memory_snapshot {
   } gate;
   struct {
     std::uint64_t arena_count = 0, live_spans = 0, in_flight = 0, maps_outstanding = 0, waiting = 0;
+    std::int64_t reclaim_after_ns = reclaim_never;
+    std::uint64_t retain_bytes = 0;
   } pool;
   capabilities backend;
   std::uint64_t incarnation = 0;
