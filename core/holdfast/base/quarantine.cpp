@@ -27,9 +27,9 @@ std::string_view name_of(quarantine_kind kind) noexcept {
 
 std::string_view name_of(quarantine_reason reason) noexcept {
   static constexpr std::string_view names[] = {
-      "unmap_unknown",       "unmap_timeout",        "unmap_refused",    "not_submitted",     "indeterminate",
+      "unmap_unknown",       "unmap_timeout",        "unmap_refused",     "not_submitted",    "indeterminate",
       "peer_dead",           "owner_dropped",        "abandoned_request", "enqueue_rejected", "allocator_refused",
-      "partial_release",     "partially_unmapped",   "decommit_failed",  "state_corrupt",     "device_lost",
+      "partial_release",     "partially_unmapped",   "decommit_failed",   "state_corrupt",    "device_lost",
       "descriptor_mismatch", "publication_rejected", "release_retained"};
   static_assert(std::size(names) == quarantine_reasons);
   return names[static_cast<std::size_t>(reason)];

@@ -12,8 +12,8 @@
 // evidence covers an entry is decided in one place, `evidence::covers`.
 //
 // Ownership   The quarantine owns nothing and frees nothing. An entry is a base of the owner's object, belongs to one
-//             quarantine at a time, and outlives its stay: destroying it inside stops the process. What it stands for is
-//             settled by the one caller whose `discharge` answered true, or who finds it in a chain.
+//             quarantine at a time, and outlives its stay: destroying it inside stops the process. What it stands for
+//             is settled by the one caller whose `discharge` answered true, or who finds it in a chain.
 // Units       Bytes; times of the host's clock; stamps order entries and fences of one quarantine.
 // Threading   Every member from any thread; one mutex, whose place in the order the owner names (a leaf). Evidence may
 //             come before its entry: whether an entry is still to be admitted is decided under the owner's own lock.
@@ -172,12 +172,12 @@ class evidence {
   evidence(evidence_kind kind, std::uint64_t subject) noexcept : kind_(kind), subject_(subject) {}
 
   evidence_kind kind_ = evidence_kind::none;
-  quarantine_kind about_{};          // answer, fence
-  bool gets_fenced_ = false;         // witness
-  termination how_{};                // termination
+  quarantine_kind about_{};   // answer, fence
+  bool gets_fenced_ = false;  // witness
+  termination how_{};         // termination
   std::uint64_t subject_ = 0;
-  std::uint64_t scope_ = 0;          // witness: incarnation; fence: id; answer: nothing
-  std::uint64_t quarantine_ = 0;     // fence: stamps of another quarantine mean nothing
+  std::uint64_t scope_ = 0;       // witness: incarnation; fence: id
+  std::uint64_t quarantine_ = 0;  // fence: stamps of another quarantine mean nothing
   const char* who_ = "";
 };
 
@@ -246,8 +246,8 @@ class quarantine {
   /// event if there was any. Answers how many.
   std::size_t abandon_all(quarantine_chain& out) noexcept;
 
-  /// Fences are to be recorded after this call. Empty: it is not inside, or fences do not end it, or the stamps are used up
-  /// (no fence proves anything from then on).
+  /// Fences are to be recorded after this call. Empty: it is not inside, or fences do not end it, or the stamps are
+  /// used up (no fence proves anything from then on).
   std::optional<fence_request> begin_fence(quarantine_entry& entry) noexcept;
 
   std::uint64_t id() const noexcept { return id_; }
