@@ -6,6 +6,7 @@
 #include <holdfast/base/lock_ranks.hpp>
 #include <holdfast/pinned/core.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/platform/stop_process.hpp>
 #include <holdfast/telemetry/emit.hpp>
 
 #include <cstring>
@@ -169,31 +170,66 @@ void arena::end_transfer(span& held) noexcept {
   after_transfer(submit);
 }
 
-void arena::count_quarantined(span& held) noexcept {
+void arena::enter_quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept {
   ++quarantined_;
   quarantined_granules_ += held.granules();
   emit::span_quarantined(pool_.log, held.id_, region, held.granules());
+  quarantine_terms terms;
+  terms.kind = quarantine_kind::span;
+  terms.id = held.id_;
+  terms.reason = reason;
+  terms.bytes = std::uint64_t{held.granules()} * granule_bytes;
+  terms.operation = operation;
+  terms.incarnation = pool_.incarnation;
+  terms.epoch = pool_.epoch;
+  terms.needs_gets_fenced = true;
+  static_cast<void>(pool_.held.admit(held.kept_, terms, pool_.environment.clock().now()));
 }
 
-void arena::end_transfer_unknown(span& held, bool counted) noexcept {
+void arena::count_out(span& held) noexcept {
+  --quarantined_;
+  quarantined_granules_ -= held.granules();
+}
+
+void arena::end_transfer_unknown(span& held, std::uint64_t operation, bool entered) noexcept {
   scoped_lock lock(mutex_);
   held.next_quarantined_ = lost_;
   lost_ = &held;
-  if (!counted) count_quarantined(held);
+  if (!entered) enter_quarantine(held, operation, quarantine_reason::indeterminate);
   --in_flight_;
   emit::hold_dropped(pool_.log, held.id_, region, in_flight_);
 }
 
-void arena::quarantine(span& held) noexcept {
+void arena::quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept {
   scoped_lock lock(mutex_);
-  count_quarantined(held);
+  enter_quarantine(held, operation, reason);
 }
 
-void arena::discharge(span& held) noexcept {
+void arena::discharge(span& held, const evidence& shown) noexcept {
   scoped_lock lock(mutex_);
-  --quarantined_;
-  quarantined_granules_ -= held.granules();
+  if (!pool_.held.discharge(held.kept_, shown)) return;
+  count_out(held);
   emit::span_discharged(pool_.log, held.id_, region, held.granules());
+}
+
+void arena::give_up(span& held) noexcept {
+  bool last = false;
+  {
+    scoped_lock lock(mutex_);
+    span** at = &lost_;
+    while (*at != nullptr && *at != &held) at = &(*at)->next_quarantined_;
+    // A transfer has it still, and will let go of it by itself.
+    if (*at == nullptr) return;
+    *at = held.next_quarantined_;
+    // Nothing is cut from it any more, and its pages leak: the count says only who needs the object.
+    last = --live_ == 0;
+  }
+  if (last) drop_share();
+}
+
+void arena::give_up(quarantine_entry& lost) noexcept {
+  span& held = static_cast<span::kept&>(lost).of;
+  held.owner().give_up(held);
 }
 
 void arena::after_transfer(bool submit) noexcept {
@@ -292,7 +328,7 @@ bool arena::look_after(platform::time_point now, std::int64_t bound_ns) noexcept
   if (unmap_ != unmap_progress::submitted || overdue_) return false;
   if ((now - submitted_at_).count() < bound_ns) return true;
   overdue_ = true;
-  hold_unconfirmed(unconfirmed_reason::unmap_timeout);
+  hold_unconfirmed(quarantine_reason::unmap_timeout);
   return false;
 }
 
@@ -319,13 +355,22 @@ unmap_progress arena::leave_sweep() noexcept {
   return stands;
 }
 
-void arena::report_unconfirmed(unconfirmed_reason reason) noexcept {
+void arena::report_unconfirmed(quarantine_reason reason) noexcept {
   scoped_lock lock(mutex_);
   hold_unconfirmed(reason);
 }
 
-void arena::hold_unconfirmed(unconfirmed_reason reason) noexcept {
+void arena::hold_unconfirmed(quarantine_reason reason) noexcept {
   if (settled() || std::exchange(unconfirmed_, true)) return;
+  quarantine_terms terms;
+  terms.kind = quarantine_kind::arena;
+  terms.id = region;
+  terms.reason = reason;
+  terms.bytes = charge_bytes_;
+  terms.answer = true;
+  terms.incarnation = pool_.incarnation;
+  terms.epoch = pool_.epoch;
+  static_cast<void>(pool_.held.admit(*this, terms, pool_.environment.clock().now()));
   emit::arena_unconfirmed(pool_.log, region, region, charge_bytes_, reason);
 }
 
@@ -344,12 +389,13 @@ void arena::unmapped(unmap_verdict verdict) noexcept {
     if (!again) {
       told = std::move(sweep_ticket_);
       if (verdict == unmap_verdict::refused)
-        hold_unconfirmed(unconfirmed_reason::unmap_refused);
+        hold_unconfirmed(quarantine_reason::unmap_refused);
       else if (verdict == unmap_verdict::unknown)
-        hold_unconfirmed(unconfirmed_reason::unmap_unknown);
+        hold_unconfirmed(quarantine_reason::unmap_unknown);
     }
   }
-  if (verdict == unmap_verdict::confirmed && claim_settle()) settle(false, false);
+  if (verdict == unmap_verdict::confirmed && claim_settle())
+    settle(evidence::answered(quarantine_kind::arena, region, true));
   // After the charge is back: who waits for it looks at the books.
   pool_.reclaiming.unmap_answered();
   if (again) pool_.reclaiming.watch();
@@ -359,29 +405,41 @@ void arena::unmapped(unmap_verdict verdict) noexcept {
 
 bool arena::claim_settle() noexcept { return !settled_.exchange(true, std::memory_order_acq_rel); }
 
-std::uint32_t arena::settle(bool forced, bool fences_gets) noexcept {
+void arena::forget() noexcept {
+  scoped_lock lock(mutex_);
+  unconfirmed_ = true;
+}
+
+std::uint32_t arena::settle(const evidence& shown) noexcept {
   bool end_pages = false;
   bool drop_spans = false;
   std::uint32_t unknown = 0;
   {
     scoped_lock lock(mutex_);
-    if (fences_gets) {
-      for (; lost_ != nullptr; lost_ = lost_->next_quarantined_) {
-        emit::span_discharged(pool_.log, lost_->id_, region, lost_->granules());
-        --quarantined_;
-        quarantined_granules_ -= lost_->granules();
-        // The granules go with the arena: nothing is cut from it any more.
-        --live_;
-        drop_spans = live_ == 0;
+    if (pool_.held.holds(*this) && !pool_.held.discharge(*this, shown))
+      platform::stop_process("pinned: a registration was about to be settled without evidence");
+    span* left = nullptr;
+    while (span* const one = lost_) {
+      lost_ = one->next_quarantined_;
+      if (!pool_.held.discharge(one->kept_, shown)) {
+        one->next_quarantined_ = left;
+        left = one;
+        continue;
       }
+      count_out(*one);
+      emit::span_discharged(pool_.log, one->id_, region, one->granules());
+      // The granules go with the arena: nothing is cut from it any more.
+      --live_;
+      drop_spans = live_ == 0;
     }
+    lost_ = left;
     unknown = quarantined_;
     if (unknown == 0) {
       block_.registration_gone();
       registration_gone_ = true;
       end_pages = live_ == 0;
     }
-    emit::arena_settled(pool_.log, region, region, charge_bytes_, forced);
+    emit::arena_settled(pool_.log, region, region, charge_bytes_, shown.kind() == evidence_kind::witness);
   }
   charge_.release();
   const bool registration_share = pool_.retiring.remove(*this);

@@ -25,6 +25,7 @@
 #include <holdfast/base/gate.hpp>
 #include <holdfast/base/intrusive_list.hpp>
 #include <holdfast/base/peer.hpp>
+#include <holdfast/base/quarantine.hpp>
 #include <holdfast/base/thread_annotations.hpp>
 #include <holdfast/base/work_item.hpp>
 #include <holdfast/pinned/backend.hpp>
@@ -49,9 +50,6 @@ enum class arena_state : std::uint8_t { building, published, retiring };
 /// Why an arena left service, in the order of the event `arena_retired`.
 enum class retire_reason : std::uint8_t { reclaim, shutdown, cancelled, closed, failed, pressure };
 
-/// Why an arena's registration is not known to be gone, in the order of the event `arena_unconfirmed`.
-enum class unconfirmed_reason : std::uint8_t { unmap_unknown, unmap_timeout, unmap_refused, not_submitted };
-
 /// How far the unmap of a retired arena came.
 enum class unmap_progress : std::uint8_t { none, submitted, confirmed, refused, unknown, withheld };
 
@@ -75,6 +73,7 @@ struct service_hook;
 
 class arena final : public unmap_request,
                     public work_item,
+                    public quarantine_entry,
                     public list_hook<retiring_hook>,
                     public list_hook<service_hook> {
  public:
@@ -108,13 +107,16 @@ class arena final : public unmap_request,
   /// False: out of service; nothing was counted.
   bool begin_transfer(span& held) noexcept;
   void end_transfer(span& held) noexcept;
-  /// The transfer ended with an unknown fate: keeps the share of `held` until the registration is gone. `counted`: by
-  /// `quarantine`.
-  void end_transfer_unknown(span& held, bool counted) noexcept;
-  /// The transfer's fate is unknown for now (its waiter is told), but it may still end.
-  void quarantine(span& held) noexcept;
+  /// `operation` ended with an unknown fate: the quarantine keeps the share of `held`. `entered`: it is there already.
+  void end_transfer_unknown(span& held, std::uint64_t operation, bool entered) noexcept;
+  /// The fate of `operation` is unknown for now (its waiter is told), but it may still end.
+  void quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept;
   /// It ended after all.
-  void discharge(span& held) noexcept;
+  void discharge(span& held, const evidence& shown) noexcept;
+  /// No evidence will come any more: the pages leak, the object may go.
+  void give_up(span& held) noexcept;
+  /// The arena of a span that the quarantine gave up.
+  static void give_up(quarantine_entry& lost) noexcept;
 
   std::optional<remote_reference> reference(const span& named) noexcept;
 
@@ -146,15 +148,17 @@ class arena final : public unmap_request,
   /// stands.
   unmap_progress leave_sweep() noexcept;
   /// Its registration is not known to be gone, and nobody waits any more. Once: the first reason counts.
-  void report_unconfirmed(unconfirmed_reason reason) noexcept;
+  void report_unconfirmed(quarantine_reason reason) noexcept;
 
   /// True for exactly one caller, who then calls `settle`.
   bool claim_settle() noexcept;
   bool settled() const noexcept { return settled_.load(std::memory_order_acquire); }
-  /// The registration is gone: makes the pages freeable, then gives the charge back, then leaves the retiring list.
-  /// `forced`: by a witness; `fences_gets`: whether it also ended every write of ours. Answers how many spans are left
-  /// whose fate is unknown: then the pages leak. May destroy the arena.
-  std::uint32_t settle(bool forced, bool fences_gets) noexcept;
+  /// The registration is gone, as `shown` proves: makes the pages freeable, then gives the charge back, then leaves the
+  /// retiring list. Spans that it covers leave the quarantine with their arena. Answers how many are left, whose fate is
+  /// unknown: then the pages leak. May destroy the arena.
+  std::uint32_t settle(const evidence& shown) noexcept;
+  /// The pool goes without a shutdown: nothing enters the quarantine any more, since nothing would leave it.
+  void forget() noexcept;
 
   // ---- Activities that keep the arena ----
   void add_share() noexcept;
@@ -209,13 +213,14 @@ class arena final : public unmap_request,
 
   void rebuild(std::uint32_t granules) noexcept;
   cut_result cut_locked(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept HOLDFAST_REQUIRES(mutex_);
-  void hold_unconfirmed(unconfirmed_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
+  void hold_unconfirmed(quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void leave_service(retire_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   bool may_ask_again() const noexcept HOLDFAST_REQUIRES(mutex_);
   void keep_object(extent_node* unused) noexcept HOLDFAST_REQUIRES(mutex_);
   void free_objects() noexcept;
   void submit_unmap() noexcept;
-  void count_quarantined(span& held) noexcept HOLDFAST_REQUIRES(mutex_);
+  void enter_quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
+  void count_out(span& held) noexcept HOLDFAST_REQUIRES(mutex_);
   bool idle_for_unmap() const noexcept HOLDFAST_REQUIRES(mutex_);
   void after_transfer(bool submit) noexcept;
 

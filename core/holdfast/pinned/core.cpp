@@ -41,9 +41,11 @@ pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_enviro
       page_bytes(pages.page_size()),
       declared(device.declared()),
       incarnation(device.incarnation()),
+      epoch(device.epoch()),
       operations(gate_id(id, 1), log),
       transfers(gate_id(id, 2), log),
       vector(lock_ranks::pinned_arena_vector),
+      held(id, log),
       growing(*this),
       reclaiming(*this),
       ending(*this, gate_id(id, 3), gate_id(id, 4)) {
@@ -142,16 +144,14 @@ void pool_core::retire(arena& leaving, retire_reason reason) noexcept {
 
 void pool_core::dispose(arena& retired) noexcept {
   bool forced = false;
-  bool fences_gets = false;
   {
     scoped_lock lock(vector);
     forced = witnessed;
-    fences_gets = witness_fences_gets;
   }
   if (!forced)
     retired.unmap_when_idle();
   else if (retired.claim_settle())
-    retired.settle(true, fences_gets);
+    retired.settle(gone);
 }
 
 void pool_core::retire_all(retire_reason reason) noexcept {
@@ -167,11 +167,20 @@ void pool_core::abandon() noexcept {
     retire_all(retire_reason::shutdown);
     left = retiring.forget_all();
   }
+  for (arena* one = left; one != nullptr; one = one->next_claimed) one->forget();
+  give_up_quarantine();
   while (left != nullptr) {
     arena& one = *left;
     left = one.next_claimed;
     one.drop_share();
   }
+}
+
+void pool_core::give_up_quarantine() noexcept {
+  quarantine_chain given_up;
+  static_cast<void>(held.abandon_all(given_up));
+  while (quarantine_entry* const one = given_up.pop_front())
+    if (one->view().terms.kind == quarantine_kind::span) arena::give_up(*one);
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

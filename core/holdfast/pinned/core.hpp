@@ -20,6 +20,7 @@
 #include <holdfast/base/generation.hpp>
 #include <holdfast/base/intrusive_list.hpp>
 #include <holdfast/base/intrusive_ptr.hpp>
+#include <holdfast/base/quarantine.hpp>
 #include <holdfast/base/task.hpp>
 #include <holdfast/base/thread_annotations.hpp>
 #include <holdfast/pinned/arena.hpp>
@@ -70,6 +71,8 @@ class pool_core final : public ref_counted<pool_core> {
   idle_sweep retire_idle(reclaim_mode mode) noexcept;
   /// Takes everything out of service; for the sweep.
   void retire_all(retire_reason reason) noexcept HOLDFAST_REQUIRES(vector);
+  /// No evidence will come for what is left in quarantine: it leaks, and is counted.
+  void give_up_quarantine() noexcept;
   /// The facade goes without a shutdown: no device call; what is registered leaks.
   void abandon() noexcept;
 
@@ -85,6 +88,7 @@ class pool_core final : public ref_counted<pool_core> {
   const std::size_t page_bytes;
   const capabilities declared;
   const std::uint64_t incarnation;
+  const std::uint64_t epoch;
   generation blocks;
 
   /// Admission. Transfers have a gate of their own: shutdown closes it but does not drain it, since a stopped peer
@@ -95,7 +99,7 @@ class pool_core final : public ref_counted<pool_core> {
   platform::mutex vector;
   bool closed HOLDFAST_GUARDED_BY(vector) = false;
   bool witnessed HOLDFAST_GUARDED_BY(vector) = false;
-  bool witness_fences_gets HOLDFAST_GUARDED_BY(vector) = false;
+  evidence gone;  // what the witness proves; written once, before `witnessed`
   std::uint32_t pooled_count HOLDFAST_GUARDED_BY(vector) = 0;
   arena* last_pooled HOLDFAST_GUARDED_BY(vector) = nullptr;
   // Pooled and dedicated, in the order in which they were published.
@@ -103,6 +107,8 @@ class pool_core final : public ref_counted<pool_core> {
   // For walkers without a lock: every pooled arena there ever was room for, vacant ones included.
   platform::atomic<arena*> first_pooled{nullptr};
 
+  // Registrations that are not known to be gone, and spans that a device may still write.
+  quarantine held;
   retiring_list retiring;
   growth growing;
   reclaimer reclaiming;

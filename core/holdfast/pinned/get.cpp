@@ -73,7 +73,7 @@ buffer get_operation::disarm() noexcept {
 }
 
 void get_operation::orphaned() noexcept {
-  destination_.span_->owner().quarantine(*destination_.span_);
+  destination_.span_->owner().quarantine(*destination_.span_, operation, quarantine_reason::peer_dead);
   tell(get_outcome::indeterminate, {});
   told_ = true;
 }
@@ -84,9 +84,10 @@ void get_operation::ended(get_outcome outcome, const error& why) noexcept {
   ticket_.leave();
   if (outcome == get_outcome::indeterminate) {
     // No completion, no fence: the granules stay taken until the registration is gone.
-    hold_.drop_into_quarantine(told_);
+    hold_.drop_into_quarantine(operation, told_);
   } else {
-    if (told_) written.owner().discharge(written);
+    // Its own completion is the fence, whatever its status.
+    if (told_) written.owner().discharge(written, evidence::completed(operation));
     hold_.drop();
   }
   if (!told_) tell(outcome, why);

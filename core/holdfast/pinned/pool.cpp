@@ -165,23 +165,24 @@ task<result<shutdown_report>> memory::shutdown(task_context context, memory* sel
 result<released_report> memory::release_unconfirmed(witness gone) noexcept {
   constexpr const char* release = "pinned.release_unconfirmed";
   if (!core_->ending.finished()) return fail(error_code::invalid_state, release, core_->id);
-  if (gone.epoch() == 0 || gone.incarnation() != core_->incarnation)
-    return fail(error_code::invalid_argument, release, gone.incarnation());
+  if (gone.epoch() != core_->epoch || gone.incarnation() != core_->incarnation)
+    return fail(error_code::invalid_argument, release, gone.incarnation(), gone.epoch(), core_->epoch);
   {
     // From here on whatever still arrives is settled on arrival: its transport does not exist any more.
     scoped_lock vector(core_->vector);
+    if (!core_->witnessed) core_->gone = evidence::transport_gone(gone);
     core_->witnessed = true;
-    core_->witness_fences_gets = gone.fences_gets();
   }
   released_report report;
   for (arena* one = core_->retiring.claim_all(); one != nullptr;) {
     arena* const next = one->next_claimed;
     ++report.arenas;
     report.bytes += one->charge_bytes();
-    report.spans_quarantined += one->settle(true, gone.fences_gets());
+    report.spans_quarantined += one->settle(core_->gone);
     one = next;
   }
   emit::forced_release(core_->log, core_->id, gone.epoch(), report.arenas, report.bytes);
+  core_->give_up_quarantine();
   core_->ending.set_released();
   return report;
 }

@@ -164,16 +164,16 @@ void shutdown_process::classify(arena& one) noexcept {
     ++report_.arenas_confirmed;
   } else if (progress == unmap_progress::withheld) {
     ++report_.arenas_not_submitted;
-    one.report_unconfirmed(unconfirmed_reason::not_submitted);
+    one.report_unconfirmed(quarantine_reason::not_submitted);
   } else if (progress == unmap_progress::refused) {
     ++report_.arenas_refused;
-    one.report_unconfirmed(unconfirmed_reason::unmap_refused);
+    one.report_unconfirmed(quarantine_reason::unmap_refused);
   } else if (progress == unmap_progress::unknown) {
     ++report_.arenas_unknown;
-    one.report_unconfirmed(unconfirmed_reason::unmap_unknown);
+    one.report_unconfirmed(quarantine_reason::unmap_unknown);
   } else {
     ++report_.arenas_timed_out;
-    one.report_unconfirmed(unconfirmed_reason::unmap_timeout);
+    one.report_unconfirmed(quarantine_reason::unmap_timeout);
   }
 }
 

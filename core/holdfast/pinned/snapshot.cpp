@@ -153,6 +153,17 @@ std::string memory_snapshot::to_json() const {
       .close('}');
   write_arenas(json, "arenas", arenas);
   write_arenas(json, "retiring", retiring);
+  json.open("quarantined", '[');
+  for (const quarantine_view& one : quarantined)
+    json.open("", '{')
+        .number("generation", one.terms.id)
+        .word("kind", name_of(one.terms.kind))
+        .number("bytes", one.terms.bytes)
+        .milliseconds("since_ms", one.since.time_since_epoch().count())
+        .word("reason", name_of(one.terms.reason))
+        .close('}');
+  json.close(']');
+  json.open("abandoned", '{').number("entries", abandoned.entries).number("bytes", abandoned.bytes).close('}');
   json.close('}');
   return json.take();
 }
@@ -183,6 +194,13 @@ memory_snapshot take_snapshot(pool_core& pool) {
     snapshot.retiring.push_back(describe(*one));
     one->drop_share();
   }
+  std::size_t entries = pool.held.snapshot_into({});
+  do {
+    snapshot.quarantined.resize(entries);
+    entries = pool.held.snapshot_into(snapshot.quarantined);
+  } while (entries > snapshot.quarantined.size());
+  snapshot.quarantined.resize(entries);
+  snapshot.abandoned = pool.held.totals().abandoned;
   snapshot.pool.reclaim_after_ns = pool.options.arena_reclaim_after_ns;
   snapshot.pool.retain_bytes = pool.options.retain_arena_bytes;
   snapshot.pool.maps_outstanding = pool.growing.outstanding();

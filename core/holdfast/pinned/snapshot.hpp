@@ -11,6 +11,7 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include <holdfast/base/quarantine.hpp>
 #include <holdfast/pinned/arena.hpp>
 #include <holdfast/pinned/backend.hpp>
 #include <holdfast/pinned/settings.hpp>
@@ -60,6 +61,8 @@ struct memory_snapshot {
   std::uint64_t incarnation = 0;
   std::vector<arena_snapshot> arenas;    // in service
   std::vector<arena_snapshot> retiring;  // registration not known to be gone
+  std::vector<quarantine_view> quarantined;
+  quarantine_sum abandoned;  // leaked on purpose: no evidence will come
 
   std::string to_json() const;
 };

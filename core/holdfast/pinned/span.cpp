@@ -44,9 +44,9 @@ void transfer_hold::drop() noexcept {
   held->drop_owner();
 }
 
-void transfer_hold::drop_into_quarantine(bool counted) noexcept {
+void transfer_hold::drop_into_quarantine(std::uint64_t operation, bool entered) noexcept {
   span* const held = std::exchange(span_, nullptr);
-  if (held != nullptr) held->owner().end_transfer_unknown(*held, counted);
+  if (held != nullptr) held->owner().end_transfer_unknown(*held, operation, entered);
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

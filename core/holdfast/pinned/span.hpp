@@ -14,6 +14,7 @@
 
 #include <holdfast/base/extent_index.hpp>
 #include <holdfast/base/intrusive_list.hpp>
+#include <holdfast/base/quarantine.hpp>
 #include <holdfast/platform/ref_count.hpp>
 
 #include <cstddef>
@@ -52,7 +53,13 @@ class span final : public extent_node, public list_hook<span_hook> {
   std::size_t length_ = 0;
   std::uint64_t id_ = 0;
   span* next_unused_ = nullptr;       // chain of objects that nothing uses
-  span* next_quarantined_ = nullptr;  // chain of spans with an unknown fate
+  span* next_quarantined_ = nullptr;  // chain of spans whose share the quarantine has
+  // Last: only a span whose fate is unknown ever touches it.
+  struct kept final : quarantine_entry {
+    explicit kept(span& of) noexcept : of(of) {}
+    span& of;
+  };
+  kept kept_{*this};
 };
 
 /// An owner that keeps the range from being used again while a device may write it, without access to the bytes.
@@ -68,9 +75,9 @@ class transfer_hold {
   explicit operator bool() const noexcept { return span_ != nullptr; }
   /// The device is done with the range.
   void drop() noexcept;
-  /// Nobody knows whether the device is done: the share stays with the arena's quarantine. `counted`: the span is
-  /// counted there already.
-  void drop_into_quarantine(bool counted) noexcept;
+  /// Nobody knows whether the device of `operation` is done: the share stays with the quarantine. `entered`: the span
+  /// is there already.
+  void drop_into_quarantine(std::uint64_t operation, bool entered) noexcept;
 
  private:
   span* span_ = nullptr;

@@ -103,6 +103,8 @@ ucx_backend::ucx_backend(transport::transport& over, platform::executor executor
   declared_.keeps_tombstones = true;
 }
 
+std::uint64_t ucx_backend::epoch() const noexcept { return over_.epoch(); }
+
 std::uint64_t ucx_backend::incarnation() const noexcept { return over_.incarnation(); }
 
 void ucx_backend::submit_map(pinned::map_request& request) noexcept {

@@ -179,12 +179,13 @@ inline pinned::settings small_settings() {
 
 /// A pool over a test device. Destroyed bottom-up: the pool before the device and the books.
 struct small_pool {
-  explicit small_pool(platform::host& host, std::uint64_t budget = 256 * granule)
+  explicit small_pool(platform::host& host, std::uint64_t budget = 256 * granule,
+                      const pinned::settings& options = small_settings())
       : around(host), log(host.clock(), 1 << 14, event_level::trace),
         environment(host.executor(), host.clock(), log, frames), ledger(1, budget, log),
         device(std::make_unique<test_device>()),
         memory(std::make_unique<pinned::memory>(
-            *pinned::memory::create(1, host.pages(), environment, ledger, *device, small_settings()))) {
+            *pinned::memory::create(1, host.pages(), environment, ledger, *device, options))) {
     conformance::keep_time_calm();
   }
 
