@@ -16,6 +16,7 @@ void add_builtin_scenarios() {
   add_base_extent_scenario();
   add_base_generation_scenario();
   add_base_wait_scenario();
+  add_base_quarantine_scenario();
 }
 
 }  // namespace holdfast::sim

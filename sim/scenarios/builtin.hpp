@@ -11,5 +11,6 @@ void add_base_ledger_scenario();
 void add_base_extent_scenario();
 void add_base_generation_scenario();
 void add_base_wait_scenario();
+void add_base_quarantine_scenario();
 
 }  // namespace holdfast::sim
