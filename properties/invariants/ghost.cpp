@@ -372,8 +372,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
       if (pool == none) break;
       pool_record& p = b.pools[pool];
-      if (p.operations.gate == none) p.operations.gate = f[0];
-      p.transfers = {f[0], false};
+      (p.operations.gate == none ? p.operations : p.transfers) = {f[0], false};
       break;
     }
     case event_id::gate_drained:

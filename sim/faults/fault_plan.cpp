@@ -32,6 +32,22 @@ constexpr auto points = std::to_array<fault_point>({
      "refuse|limit|delay|never|short"},
     {"pages.allocate", "the system has no pages (ENOMEM)", "refuse"},
     {"pages.tombstone", "the system cannot replace pages by zeros; the range is unchanged", "refuse"},
+    {"scripted.get",
+     "a GET of the scripted device ends in the call (inline), fails (failed), is refused by the call (refused), ends "
+     "never but in the sweep (never), is told as of unknown fate and writes on (indeterminate), or its waiter is told "
+     "and it ends later, or not (orphaned_*); value: ns by which what comes late is late",
+     "inline|failed|refused|never|indeterminate|orphaned_ok|orphaned_failed|orphaned_never"},
+    {"scripted.map",
+     "a map of the scripted device covers more (larger) or less (short) than asked, fails (refused), comes value ns "
+     "late (delayed), or is not answered while the device lives: not done (never) or done (silent)",
+     "larger|short|refused|delayed|never|silent"},
+    {"scripted.teardown",
+     "the end of the scripted device takes value ns (slow), does not come (hang), or answers nothing (silent)",
+     "slow|hang|silent"},
+    {"scripted.unmap",
+     "an unmap of the scripted device is confirmed value ns late (late), refused (refused), answered unknown and done "
+     "or not (unknown_*), confirmed and not done (lie), or not answered while the device lives (never)",
+     "late|refused|unknown_done|unknown_kept|lie|never"},
     {"suspension", "a coroutine's suspension is cancelled", "cancel"},
     {"thread.start", "the system starts no thread (EAGAIN)", "refuse"},
     {"ucp.am.error", "a send of an active message answers an error pointer (value: status, 0 = no memory)", "error"},
