@@ -28,7 +28,6 @@ namespace holdfast::sim {
 namespace detail {
 constinit unsigned kernel_depth = 0;
 constinit world* the_world = nullptr;
-// Copy of the world's running fiber: read in every platform operation and every allocation.
 constinit fiber* running_fiber = nullptr;
 }  // namespace detail
 
@@ -83,6 +82,8 @@ struct object_record {
 struct world::state {
   std::vector<std::unique_ptr<fiber>> fibers;
   std::vector<std::unique_ptr<fiber>> spare_fibers;  // with their stacks
+  std::vector<std::unique_ptr<host>> spare_hosts;
+  std::vector<std::unique_ptr<host>> no_hosts;  // empty: capacity for the next world's
   std::vector<std::uint64_t> ready_bits;
   std::uint32_t ready_count = 0;
   std::uint32_t unfinished = 0;
@@ -361,7 +362,8 @@ struct switcher {
 // World ------------------------------------------------------------------------------------------------------------
 
 world::world(const world_settings& settings, strategy& s)
-    : settings_(settings), strategy_(s), calm_(settings.calm_from_start), state_(state::take()) {
+    : strategy_(s), calm_(settings.calm_from_start), settings_(settings), state_(state::take()) {
+  hosts_.swap(state_->no_hosts);
   if (detail::the_world != nullptr) {
     std::fputs("holdfast-sim: two worlds at once\n", stderr);
     std::abort();
@@ -372,21 +374,32 @@ world::world(const world_settings& settings, strategy& s)
 
 world::~world() {
   kernel_scope kernel;
-  // What hosts keep for other rooms may refer to fibers and events: hosts go first, their heaps with them.
   state_->slots.clear();
-  hosts_.clear();
+  // What hosts keep for other rooms may refer to fibers: hosts end before these are made anew.
+  for (auto& h : hosts_) h->end();
+  while (!hosts_.empty()) {
+    state_->spare_hosts.push_back(std::move(hosts_.back()));
+    hosts_.pop_back();
+  }
+  hosts_.swap(state_->no_hosts);
   state_->recycle();
   state::spare() = std::move(state_);
   detail::the_world = nullptr;
   detail::running_fiber = nullptr;
 }
 
-world& world::current() noexcept { return *detail::the_world; }
-bool world::exists() noexcept { return detail::the_world != nullptr; }
-
 host& world::add_host(std::string_view name) {
   kernel_scope kernel;
-  hosts_.push_back(std::make_unique<host>(*this, static_cast<std::uint16_t>(hosts_.size()), std::string(name)));
+  auto& spare = state_->spare_hosts;
+  std::unique_ptr<host> made;
+  if (spare.empty()) {
+    made = std::make_unique<host>();
+  } else {
+    made = std::move(spare.back());
+    spare.pop_back();
+  }
+  made->begin(*this, static_cast<std::uint16_t>(hosts_.size()), name);
+  hosts_.push_back(std::move(made));
   return *hosts_.back();
 }
 
@@ -430,25 +443,7 @@ run_end world::run() {
     detail::kernel_depth = 1;
     if (violation_) break;
   }
-  if (!violation_ && state_->unfinished != 0) {
-    bool asleep = false;
-    std::string who;
-    unsigned named = 0;
-    for (const auto& f : state_->fibers) {
-      if (f->state != fiber_state::blocked && f->state != fiber_state::ready) continue;
-      const bool on_lock = f->pending == op_kind::lock || f->pending == op_kind::lock_shared;
-      if (!on_lock) asleep = true;
-      if (named++ == 12) {
-        who += "; and more";
-        continue;
-      }
-      if (named > 12) continue;
-      if (!who.empty()) who += "; ";
-      who += f->name + " waits in " + std::string(name_of(f->pending)) + " " + object_name(f->pending_object);
-      for (unsigned i = 0; i < f->held_count; ++i) who += (i == 0 ? " holding " : ", ") + object_name(f->held[i].object);
-    }
-    violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
-  }
+  if (!violation_ && state_->unfinished != 0) report_stuck();
   if (!violation_) {
     for (const auto& h : hosts_)
       if (h->alive() && !h->leaks_on_purpose_ && h->heap.live_blocks() != 0)
@@ -466,6 +461,31 @@ run_end world::run() {
       if (violation_) break;
     }
   return violation_ ? run_end::violated : run_end::clean;
+}
+
+// Nothing can run, no event is due, and somebody has not finished.
+void world::report_stuck() {
+  for (check* c : state_->checks) {
+    c->at_stuck(*this);
+    if (violation_) return;
+  }
+  bool asleep = false;
+  std::string who;
+  unsigned named = 0;
+  for (const auto& f : state_->fibers) {
+    if (f->state != fiber_state::blocked && f->state != fiber_state::ready) continue;
+    const bool on_lock = f->pending == op_kind::lock || f->pending == op_kind::lock_shared;
+    if (!on_lock) asleep = true;
+    if (named++ == 12) {
+      who += "; and more";
+      continue;
+    }
+    if (named > 12) continue;
+    if (!who.empty()) who += "; ";
+    who += f->name + " waits in " + std::string(name_of(f->pending)) + " " + object_name(f->pending_object);
+    for (unsigned i = 0; i < f->held_count; ++i) who += (i == 0 ? " holding " : ", ") + object_name(f->held[i].object);
+  }
+  violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
 }
 
 std::uint64_t world::at(std::int64_t time_ns, std::move_only_function<void()> body) {
@@ -605,10 +625,14 @@ std::string world::fingerprint() const {
 
 const std::vector<std::uint8_t>& world::choices() const noexcept { return state_->choices; }
 
+const fiber& world::fiber_at(std::uint32_t index) const noexcept {
+  return *state_->fibers[switcher::select(*state_, index)];
+}
+
 std::string world::label(std::uint32_t index) const {
   const auto& s = *state_;
   if (index >= s.at_choice.fibers) return "time";
-  const fiber& f = *s.fibers[switcher::select(s, index)];
+  const fiber& f = fiber_at(index);
   std::string out = f.name;
   out += ' ';
   out += name_of(f.pending);
@@ -668,9 +692,6 @@ void world::at_quiet_point(host& h, std::uint16_t rank, std::function<void()> pr
 
 // Kernel access ------------------------------------------------------------------------------------------------------
 
-bool kernel_access::scheduling() noexcept { return detail::running_fiber != nullptr && detail::kernel_depth == 0; }
-world* kernel_access::the_world() noexcept { return detail::the_world; }
-
 void kernel_access::set_ready(world& w, fiber& f, bool ready) noexcept {
   auto& s = *w.state_;
   const bool bit = ready && !f.owner->paused_ && f.state != fiber_state::abandoned && f.state != fiber_state::finished;
@@ -713,7 +734,7 @@ void kernel_access::disarm_deadline(world& w, fiber& f) noexcept {
   f.deadline_event = 0;
 }
 
-void kernel_access::check_rank(world& w, std::uint16_t rank, bool leaf, const char* name) {
+void kernel_access::check_rank_against_held(world& w, std::uint16_t rank, bool leaf, const char* name) {
   const fiber& self = *w.running_;
   for (unsigned i = 0; i < self.held_count; ++i) {
     const held_lock& held = self.held[i];
@@ -757,7 +778,7 @@ void kernel_access::run_quiet_points(world& w, host& h, std::uint16_t rank) {
     if (p.where == &h && p.rank == rank) p.probe();
 }
 
-fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_function<void()> body) {
+fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_function<void()>&& body) {
   world& w = h.owner();
   kernel_scope kernel;
   auto& s = *w.state_;
@@ -790,10 +811,11 @@ fiber::~fiber() {
   if (stack_low != nullptr) release_stack({stack_low, stack_bytes});
 }
 
-void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_t twin) {
+void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_t number_of_twin) {
   owner = &h;
   index = i;
   given_name.assign(given);
+  twin = number_of_twin;
   name.assign(h.name());
   name += '/';
   name += given;
@@ -816,7 +838,27 @@ void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_
 
 // Host ---------------------------------------------------------------------------------------------------------------
 
-host::host(world& w, std::uint16_t index, std::string name) : world_(w), index_(index), name_(std::move(name)) {}
+void host::begin(world& w, std::uint16_t index, std::string_view name) {
+  world_ = &w;
+  index_ = index;
+  name_.assign(name);
+}
+
+// In the order in which a destructor would: what others keep here first, the heap that it may have used last.
+void host::end() {
+  states_.clear();
+  sleepers_.clear();
+  descriptors_.clear();
+  crash_hooks_.clear();
+  heap.reset();
+  alive_ = true;
+  paused_ = false;
+  life_ = 1;
+  leaks_on_purpose_ = false;
+  marked_ = false;
+  stalled_ns_ = 0;
+  next_descriptor_ = 1000;
+}
 
 fiber& host::spawn(std::string_view name, std::move_only_function<void()> body) {
   return kernel_access::spawn(*this, name, std::move(body));
@@ -827,15 +869,15 @@ void host::crash() {
   if (!alive_) return;
   alive_ = false;
   ++life_;
-  world_.log(this, hardware_event::host_crashed);
+  world_->log(this, hardware_event::host_crashed);
   for (auto& hook : crash_hooks_) hook();
   crash_hooks_.clear();
-  for (auto& f : world_.state_->fibers) {
+  for (auto& f : world_->state_->fibers) {
     if (f->owner != this || f->state == fiber_state::finished || f->state == fiber_state::abandoned) continue;
-    kernel_access::disarm_deadline(world_, *f);
+    kernel_access::disarm_deadline(*world_, *f);
     f->state = fiber_state::abandoned;
-    kernel_access::set_ready(world_, *f, false);
-    if (!f->forgiven) --world_.state_->unfinished;
+    kernel_access::set_ready(*world_, *f, false);
+    if (!f->forgiven) --world_->state_->unfinished;
   }
   descriptors_.clear();
   sleepers_.clear();
@@ -854,18 +896,18 @@ void host::pause() {
   kernel_scope kernel;
   if (paused_) return;
   paused_ = true;
-  world_.log(this, hardware_event::host_paused);
-  for (auto& f : world_.state_->fibers)
-    if (f->owner == this) kernel_access::set_ready(world_, *f, false);
+  world_->log(this, hardware_event::host_paused);
+  for (auto& f : world_->state_->fibers)
+    if (f->owner == this) kernel_access::set_ready(*world_, *f, false);
 }
 
 void host::resume() {
   kernel_scope kernel;
   if (!paused_) return;
   paused_ = false;
-  world_.log(this, hardware_event::host_resumed);
-  for (auto& f : world_.state_->fibers)
-    if (f->owner == this && f->wants_to_run()) kernel_access::set_ready(world_, *f, true);
+  world_->log(this, hardware_event::host_resumed);
+  for (auto& f : world_->state_->fibers)
+    if (f->owner == this && f->wants_to_run()) kernel_access::set_ready(*world_, *f, true);
 }
 
 int host::open_descriptor(descriptor& d) {
@@ -889,7 +931,7 @@ void host::descriptor_changed(int number) {
   descriptor* const d = find_descriptor(number);
   if (d == nullptr || !d->readable()) return;
   for (const auto& [sleeping, watched] : sleepers_)
-    if (watched == number) world_.wake(*sleeping);
+    if (watched == number) world_->wake(*sleeping);
 }
 
 void host::watch(fiber& f, int number) { sleepers_.emplace_back(&f, number); }
