@@ -34,13 +34,18 @@ std::vector<std::string> unreached_of(const campaign_summary& s) {
   for (const check_counts& c : s.checks) {
     if (c.exercised == 0) out.push_back("invariant " + std::string(c.id));
   }
+  for (const mark_counts& m : s.marks) {
+    if (m.runs == 0) out.push_back("mark " + std::string(m.id));
+  }
   return out;
 }
 
-std::vector<std::string> inert_of(const campaign_summary& s) {
+std::vector<std::string> inert_of(const campaign_summary& s, std::uint64_t planned_min) {
   std::vector<std::string> out;
   for (const fault_counts& f : s.faults) {
-    if (f.struck == 0) out.push_back(f.name);
+    if (f.planned < planned_min || f.effect) continue;
+    out.push_back(f.scenario + ' ' + f.name + ": planned in " + std::to_string(f.planned) + " runs, " +
+                  (f.struck == 0 ? "never fired" : "fired in " + std::to_string(f.struck) + ", changed nothing"));
   }
   return out;
 }
@@ -78,9 +83,12 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   for (const check_counts& c : s.checks) {
     out["invariants"].push_back({{"id", c.id}, {"evaluated", c.evaluated}, {"exercised", c.exercised}});
   }
+  out["reached"] = nlohmann::ordered_json::array();
+  for (const mark_counts& m : s.marks) out["reached"].push_back({{"id", m.id}, {"runs", m.runs}});
   out["faults"] = nlohmann::ordered_json::array();
   for (const fault_counts& f : s.faults) {
-    out["faults"].push_back({{"name", f.name}, {"planned", f.planned}, {"struck", f.struck}});
+    out["faults"].push_back(
+        {{"name", f.name}, {"scenario", f.scenario}, {"planned", f.planned}, {"struck", f.struck}, {"effect", f.effect}});
   }
   out["transitions_never_taken"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < s.gauges.size(); ++i) {

@@ -60,7 +60,9 @@ report make_run(const run_spec& spec, const campaign_settings& settings, const w
   out.choices = outcome.choices;
   out.time_ns = outcome.time_ns;
   out.events = std::move(collector.lines);
-  for (const fault& f : outcome.inert) out.inert.push_back(f.where + ':' + f.what);
+  for (std::size_t i = 0; i < outcome.struck.size(); ++i) {
+    if (outcome.struck[i] == 0) out.inert.push_back(plan.faults[i].where + ':' + plan.faults[i].what);
+  }
   for (const check* c : settings.checks) {
     out.counts.push_back(c->evaluated);
     out.counts.push_back(c->exercised);
