@@ -137,8 +137,7 @@ class coordinator {
     }
     const campaign_unit u = board_.unit(unit - 1);
     const run_spec spec = board_.spec(u);
-    const std::string strategy_text =
-        settings_.explore ? "exhaustive:" + std::to_string(settings_.preemptions) : settings_.strategies[u.strategy];
+    const std::string strategy_text = board_.strategy_text(u);
     const std::string name = std::string(spec.what->name()) + ", seed " + std::to_string(spec.seed);
     const std::uint64_t forced_bytes = slot.forced_bytes;
     if (settings_.explore && forced_bytes > campaign_board::forced_bytes_max) {

@@ -46,7 +46,7 @@ struct campaign_marks {
 
 struct campaign_settings {
   std::vector<campaign_job> jobs;       // run in turn
-  std::vector<std::string> strategies;  // each valid for `make_strategy`
+  std::vector<std::string> strategies;  // each valid for `strategy_for`, used in turn
   std::uint64_t seed_first = 1;
   std::uint64_t seed_last = 1000;  // inclusive
   double seconds_max = 0;          // 0: no bound

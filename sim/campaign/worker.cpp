@@ -2,6 +2,7 @@
 
 #include <sim/campaign/capture.hpp>
 #include <sim/campaign/effect.hpp>
+#include <sim/campaign/portfolio.hpp>
 #include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/strategies/exhaustive.hpp>
 #include <sim/kernel/strategies/make_strategy.hpp>
@@ -110,6 +111,11 @@ campaign_unit campaign_board::unit(std::uint64_t number) const {
   return {&s.jobs[job], strategy, seed, (nth + job + strategy) % twice_interval == 0};
 }
 
+std::string campaign_board::strategy_text(const campaign_unit& u) const {
+  if (settings.explore) return "exhaustive:" + std::to_string(settings.preemptions);
+  return strategy_for(settings.strategies[u.strategy], u.job->what->name(), u.seed);
+}
+
 plan campaign_board::plan_for(const campaign_unit& u) const {
   plan out = u.job->what->generate(u.job->values, u.seed);
   out.faults.insert(out.faults.end(), u.job->faults.begin(), u.job->faults.end());
@@ -157,7 +163,6 @@ class worker {
     seen_.resize(2 * settings_.checks.size());
     count_checks(false);
     marks_seen_.resize(settings_.marks.ids.size());
-    for (const std::string& text : settings_.strategies) strategies_.push_back(std::move(*make_strategy(text)));
   }
 
   void run() {
@@ -180,8 +185,13 @@ class worker {
   }
 
  private:
+  std::unique_ptr<strategy> chooser_for(const campaign_unit& u) const {
+    return std::move(*make_strategy(board_.strategy_text(u)));
+  }
+
   void sample(const campaign_unit& u) {
-    strategy& chooser = *strategies_[u.strategy];
+    const std::unique_ptr<strategy> made = chooser_for(u);
+    strategy& chooser = *made;
     const run_spec spec = board_.spec(u);
     const plan plan = board_.plan_for(u);
     const run_outcome outcome = make(spec, plan, chooser, u.twice);
@@ -293,7 +303,7 @@ class worker {
     const auto texts = [&] {
       event_collector out(event_collector::form::text, compared_events_max);
       listener* const listening[] = {&out};
-      run_one(board_.spec(u), board_.plan_for(u), *strategies_[u.strategy],
+      run_one(board_.spec(u), board_.plan_for(u), *chooser_for(u),
               {settings_.checks, listening, false, false});
       return std::move(out.lines);
     };
@@ -368,7 +378,6 @@ class worker {
   campaign_board::slot& slot_;
   std::span<std::atomic<std::uint64_t>> counters_;
   int pipe_;
-  std::vector<std::unique_ptr<strategy>> strategies_;
   std::vector<std::uint64_t> seen_;
   std::vector<std::uint64_t> marks_seen_;
   std::vector<std::uint8_t> forced_;

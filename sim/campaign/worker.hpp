@@ -71,6 +71,8 @@ class campaign_board {
   campaign_unit unit(std::uint64_t number) const;
   run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed, settings.steps_max}; }
   plan plan_for(const campaign_unit& u) const;
+  /// For `make_strategy`.
+  std::string strategy_text(const campaign_unit& u) const;
 
  private:
   std::size_t common_bytes_;

@@ -1,3 +1,4 @@
+#include <sim/campaign/portfolio.hpp>
 #include <sim/cli/commands.hpp>
 #include <sim/cli/inputs.hpp>
 #include <sim/cli/output.hpp>
@@ -33,7 +34,7 @@ const campaign_summary& sampled() {
   static const campaign_summary made = [] {
     campaign_settings settings = base_settings();
     settings.jobs = jobs_for(all_scenarios(), {});
-    settings.strategies = {"random"};
+    settings.strategies = {std::string(portfolio)};
     settings.seed_last = sample_seeds;
     return run_campaign(settings, {});
   }();

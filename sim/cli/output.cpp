@@ -18,9 +18,29 @@ std::string replay_command_for(const arguments& given, const std::string& trace)
   return shell_word(given.program()) + " replay " + shell_word(trace);
 }
 
+namespace {
+
+// Makes the run again without its trace: what a person changes something in the code for and tries.
+std::string run_command_for(const arguments& given, const campaign_violation& v) {
+  std::string out = shell_word(given.program()) + " run " + shell_word(v.scenario) + " --seed " +
+                    std::to_string(v.seed) + " --strategy " + shell_word(v.strategy);
+  const scenario* const what = find_scenario(v.scenario);
+  for (const std::string& setting : given.texts("--set")) {
+    const std::string name = setting.substr(0, setting.find('='));
+    const std::vector<parameter> known = what->describe_parameters();
+    if (std::ranges::find(known, name, &parameter::name) != known.end()) out += " --set " + shell_word(setting);
+  }
+  if (given.given("--steps-max")) out += " --steps-max " + given.text("--steps-max");
+  return out;
+}
+
+}  // namespace
+
 std::string violation_text(const arguments& given, const campaign_violation& v) {
   std::string out = "violation " + v.invariant + ": " + v.message + "\n  found in " + v.scenario + ", seed " +
                     std::to_string(v.seed) + ", strategy " + v.strategy + '\n';
+  // One schedule of an exploration has no name but its trace.
+  if (given.command() != "explore") out += "  run      " + run_command_for(given, v) + '\n';
   if (v.trace.empty()) return out + "  no trace: the run did not repeat itself\n";
   return out + "  trace    " + v.trace + "\n  replay   " + replay_command_for(given, v.trace) + '\n';
 }

@@ -1,6 +1,7 @@
 #include <sim/campaign/capture.hpp>
 #include <sim/campaign/child.hpp>
 #include <sim/campaign/crash_capture.hpp>
+#include <sim/campaign/portfolio.hpp>
 #include <sim/campaign/signals.hpp>
 #include <sim/cli/commands.hpp>
 #include <sim/cli/inputs.hpp>
@@ -129,7 +130,7 @@ int run_command(const arguments& given) {
   const run_spec spec{&what, settings.jobs.front().values, given.count("--seed"), given.count("--steps-max")};
   const bool json = given.flag("--json");
   wishes w;
-  w.strategy = given.text("--strategy");
+  w.strategy = strategy_for(given.text("--strategy"), what.name(), spec.seed);
   w.trace = given.text("--trace");
   w.traces_directory = given.text("--traces");
   w.events_in_trace = given.flag("--events") && !w.trace.empty();

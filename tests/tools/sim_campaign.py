@@ -69,6 +69,36 @@ class Campaign(SimTest):
         self.assertEqual(sum(map(len, parts)), len(whole))
         self.assertTrue(all(parts))
 
+    def test_a_seed_alone_makes_the_run_that_the_campaign_made(self):
+        words = ["test-lost-update", "--set", "times=3"]
+        document = self.sim("campaign", *words, "--seeds", "1..60", "--stop-after", 10_000, "--json").json()
+        found = {v["seed"]: v for v in document["violations"]}
+        self.assertGreater(len({v["strategy"] for v in found.values()}), 5)
+        for seed in range(1, 31):
+            run = self.sim("run", *words, "--seed", seed, "--json")
+            self.assertEqual(run.code, 1 if seed in found else 0, run)
+            if seed in found:
+                again = run.json()["violations"][0]
+                for field in ("invariant", "message", "strategy"):
+                    self.assertEqual(again[field], found[seed][field])
+        # Another scenario has another mix for the same seeds.
+        mixes = [[self.sim("run", scenario, "--seed", seed, "--json").json()["strategy"] for seed in range(1, 9)]
+                 for scenario in ("test-lost-update", "test-right")]
+        self.assertNotEqual(mixes[0], mixes[1])
+
+    def test_the_printed_run_command_makes_the_violation_again(self):
+        answer = self.sim("campaign", "test-lost-update", "test-right", "--set", "times=3", "--seeds", "1..50",
+                          "--stop-after", 1)
+        lines = {line.split()[0]: line.split(None, 1)[1] for line in answer.out.splitlines() if line.startswith("  ")}
+        again = self.shell(lines["run"])
+        self.assertEqual(again.code, 1, again)
+        self.assertEqual(answer.out.splitlines()[0], again.out.splitlines()[0])
+
+    def test_a_given_strategy_is_the_only_one(self):
+        document = self.sim("campaign", "test-lost-update", "--strategy", "random:stay=300,time=0", "--seeds", "1..100",
+                            "--json").json()
+        self.assertEqual({v["strategy"] for v in document["violations"]}, {"random:stay=300,time=0"})
+
     def test_a_run_that_does_not_repeat_itself_is_exit_4_and_the_first_event_is_named(self):
         answer = self.sim("campaign", "test-stray", "--seeds", "1..10")
         self.assertEqual(answer.code, 4, answer)
