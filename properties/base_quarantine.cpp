@@ -129,7 +129,8 @@ struct model_list {
   }
   std::uint64_t next_stamp() { return stamp == most ? stamp : ++stamp; }
 
-  void agree(model_run& run, const quarantine& real, const std::array<kept, entry_count>& objects, std::size_t step) const {
+  void agree(model_run& run, const quarantine& real, const std::array<kept, entry_count>& objects,
+             std::size_t step) const {
     quarantine_totals sums;
     for (const std::size_t index : order) {
       const quarantine_terms& terms = entries[index].terms;
@@ -172,7 +173,9 @@ RC_GTEST_PROP(BaseQuarantine, LetsGoOnEvidenceOnlyAndCountsTheRest, ()) {
     quarantine real(1, log, lock_ranks::base_quarantine, first);
     model_list model{.entries = {}, .order = {}, .stamp = first - 1, .abandoned = {}};
     std::vector<observation> fences;
-    const auto index_of = [&](const quarantine_entry* one) { return static_cast<std::size_t>(one->view().terms.id - 1); };
+    const auto index_of = [&](const quarantine_entry* one) {
+      return static_cast<std::size_t>(one->view().terms.id - 1);
+    };
     for (std::size_t i = 0; i < list.size(); ++i) {
       const command& c = list[i];
       const std::size_t index = c.a % entry_count;
@@ -202,7 +205,8 @@ RC_GTEST_PROP(BaseQuarantine, LetsGoOnEvidenceOnlyAndCountsTheRest, ()) {
         case 4: {
           const observation seen = observed(c.b, c.a);
           const bool leaves = e.inside && seen.covers(index, e);
-          run.expect(real.discharge(objects[index], seen.real) == leaves, "covering evidence takes it out, other not", i);
+          run.expect(real.discharge(objects[index], seen.real) == leaves, "covering evidence takes it out, other not",
+                     i);
           run.expect(!real.discharge(objects[index], seen.real), "and nothing leaves twice", i);
           if (leaves) model.leave(index);
           break;

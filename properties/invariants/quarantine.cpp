@@ -36,9 +36,14 @@ class an_entry_leaves_on_evidence final : public invariant {
   an_entry_leaves_on_evidence()
       : invariant("BASE-Q2",
                   "an entry leaves quarantine only on evidence that it names, about the subject that it names",
-                  {kind_of(event_id::quarantine_left)}) {}
+                  {kind_of(event_id::quarantine_left), kind_of(event_id::quarantine_fence_begun)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const quarantined_record& r = *b.quarantined[e.fields[1]].find(e.fields[2]);
+    if (e.kind == event_id::quarantine_fence_begun) {
+      promise(w, (r.accepts >> evidence_kind::fence & 1) != 0,
+              [&] { return "fences were begun for " + entry_named(w, e) + ", which they cannot end"; });
+      return;
+    }
     const std::uint64_t kind = e.fields[4], subject = e.fields[5];
     promise(w, kind != evidence_kind::none && kind < 64 && (r.accepts >> kind & 1) != 0,
             [&] { return entry_named(w, e) + " left on evidence that cannot end it"; });

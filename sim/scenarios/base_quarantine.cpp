@@ -139,7 +139,8 @@ class quarantine_stage final : public base_stage {
     const evidence_kind kind = shown.kind();
     const bool mine = quarantine_->discharge(*entries_[i], shown);
     if (!mine) return false;
-    expect((terms_of(i).accepts() >> static_cast<unsigned>(kind) & 1) != 0, "an entry leaves on evidence that it names");
+    expect((terms_of(i).accepts() >> static_cast<unsigned>(kind) & 1) != 0,
+           "an entry leaves on evidence that it names");
     expect(kind != evidence_kind::termination || shown.subject() == terms_of(i).context, "about its own context");
     settle(i);
     return true;
@@ -163,9 +164,7 @@ class quarantine_stage final : public base_stage {
     while (quarantine_entry* const one = out.pop_front()) ++books_[index_of(*one)].abandoned;
     return given_up != 0;
   }
-  std::size_t index_of(const quarantine_entry& entry) {
-    return static_cast<std::size_t>(entry.view().terms.id - 10);
-  }
+  std::size_t index_of(const quarantine_entry& entry) { return static_cast<std::size_t>(entry.view().terms.id - 10); }
 
   // A lane keeps the request that it made last; entries may come and go until it is shown.
   bool begin_fence(const std::string& who, std::size_t i) {

@@ -283,6 +283,8 @@ const wrong all_wrong[] = {
      [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 512, 1, 9); }},
     {"BASE-Q2", "a span that leaves on the completion of another operation",
      [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 512, 2, 21); }},
+    {"BASE-Q2", "fences that are begun for a span",
+     [](told& t) { admit(t).core(event_id::quarantine_fence_begun, 1, 2, 9, 5); }},
     {"BASE-Q3", "fences that were begun in an earlier stay",
      [](told& t) {
        for (int stay = 0; stay < 2; ++stay) {
