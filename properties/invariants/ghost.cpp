@@ -31,6 +31,8 @@ void host_books::forget() {
   connections.forget();
   endpoints.forget();
   keys.forget();
+  for (auto& kind : quarantined) kind.forget();
+  quarantines.forget();
   operation_keys.forget();
   fibers.forget();
   newest_incarnation.forget();
@@ -149,7 +151,9 @@ std::vector<sim::event_kind> ghost::needs() {
   for (const auto id :
        {event_id::ledger_opened, event_id::ledger_reserved, event_id::ledger_raised, event_id::ledger_dropped,
         event_id::ledger_committed, event_id::ledger_released, event_id::ledger_refused, event_id::ledger_corrupt,
-        event_id::gate_closed, event_id::gate_drained, event_id::block_allocated, event_id::block_freed,
+        event_id::gate_closed, event_id::gate_drained, event_id::quarantine_entered, event_id::quarantine_awaits,
+        event_id::quarantine_fence_begun, event_id::quarantine_left, event_id::quarantine_abandoned,
+        event_id::block_allocated, event_id::block_freed,
         event_id::block_leaked, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
         event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
         event_id::arena_published, event_id::arena_retired, event_id::arena_unconfirmed, event_id::arena_settled,
@@ -305,6 +309,47 @@ void see_arena(host_books& b, event_id id, const sim::logged_event& e) {
   }
 }
 
+void see_quarantine(host_books& b, event_id id, const std::uint64_t* f) {
+  quarantine_record& q = b.quarantines[f[0]];
+  if (id == event_id::quarantine_abandoned) {
+    q.entries_before = q.entries;
+    q.bytes_before = q.bytes;
+    q.entries = q.bytes = 0;
+    for (auto& kind : b.quarantined)
+      for (std::size_t i = 0; i < kind.size(); ++i)
+        if (kind.at(i).quarantine == f[0] && kind.at(i).inside()) ++kind.at(i).abandoned;
+    return;
+  }
+  if (f[1] >= quarantine_kinds) return;
+  quarantined_record& r = b.quarantined[f[1]][f[2]];
+  switch (id) {
+    case event_id::quarantine_entered:
+      ++r.entered;
+      r.quarantine = f[0];
+      r.bytes = f[3];
+      r.accepts = f[5];
+      r.operation = r.epoch = r.context = r.first_fence = r.last_fence = 0;
+      ++q.entries;
+      q.bytes += r.bytes;
+      break;
+    case event_id::quarantine_awaits:
+      r.operation = f[3];
+      r.epoch = f[4];
+      r.context = f[5];
+      break;
+    case event_id::quarantine_fence_begun:
+      if (r.first_fence == 0) r.first_fence = f[3];
+      r.last_fence = f[3];
+      break;
+    case event_id::quarantine_left:
+      ++r.left;
+      q.entries -= std::min<std::uint64_t>(q.entries, 1);
+      q.bytes -= std::min(q.bytes, f[3]);
+      break;
+    default: break;
+  }
+}
+
 void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event& e) {
   const std::uint64_t* const f = e.fields;
   switch (id) {
@@ -317,12 +362,17 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::ledger_refused:
     case event_id::ledger_corrupt: see_ledger(b, id, f); break;
 
+    case event_id::quarantine_entered:
+    case event_id::quarantine_awaits:
+    case event_id::quarantine_fence_begun:
+    case event_id::quarantine_left:
+    case event_id::quarantine_abandoned: see_quarantine(b, id, f); break;
+
     case event_id::gate_closed: {
       const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
       if (pool == none) break;
       pool_record& p = b.pools[pool];
-      if (p.operations.gate == none) p.operations.gate = f[0];
-      p.transfers = {f[0], false};
+      (p.operations.gate == none ? p.operations : p.transfers) = {f[0], false};
       break;
     }
     case event_id::gate_drained:

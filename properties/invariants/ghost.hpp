@@ -27,6 +27,7 @@
 namespace holdfast::invariants {
 
 inline constexpr std::uint64_t granule_bytes = 4096;
+inline constexpr std::size_t quarantine_kinds = 6;
 inline constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
 /// Order of the enumerations in telemetry/events.def.
@@ -56,6 +57,9 @@ enum : std::uint64_t { open, failed, flushing, forced, destroyed, unseen };
 }
 namespace key_state {
 enum : std::uint64_t { unpacked, condemned, destroyed, unseen };
+}
+namespace evidence_kind {
+enum : std::uint64_t { none, answer, completion, witness, fence, termination };
 }
 namespace progress_state {
 enum : std::uint64_t { working, arming, sleeping, stopped, unseen };
@@ -208,6 +212,21 @@ struct key_record {
   bool after_end = false;               // used after its destruction
 };
 
+/// Something that a quarantine keeps or kept.
+struct quarantined_record {
+  std::uint64_t quarantine = none;
+  std::uint64_t bytes = 0, accepts = 0;
+  std::uint64_t operation = 0, epoch = 0, context = 0;
+  std::uint64_t first_fence = 0, last_fence = 0;  // stamps begun during this stay; 0: none
+  std::uint32_t entered = 0, left = 0, abandoned = 0;
+  bool inside() const noexcept { return entered > left + abandoned; }
+};
+
+struct quarantine_record {
+  std::uint64_t entries = 0, bytes = 0;  // inside
+  std::uint64_t entries_before = 0, bytes_before = 0;  // and before all were abandoned
+};
+
 /// What one fiber did last, to join the two vocabularies.
 struct fiber_record {
   std::uint64_t pages = none;
@@ -231,6 +250,8 @@ struct host_books {
   id_table<connection_record> connections;
   id_table<endpoint_record> endpoints;
   id_table<key_record> keys;
+  id_table<quarantined_record> quarantined[quarantine_kinds];  // by kind
+  id_table<quarantine_record> quarantines;
   id_table<std::uint64_t> operation_keys;  // operation -> key
   id_table<fiber_record> fibers;
   id_table<std::uint64_t> newest_incarnation;  // worker id -> as greeted last

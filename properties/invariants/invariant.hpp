@@ -63,6 +63,7 @@ class invariant : public sim::check {
 using invariant_list = std::vector<std::unique_ptr<invariant>>;
 void add_world(invariant_list&);
 void add_ledger(invariant_list&);
+void add_quarantine(invariant_list&);
 void add_blocks(invariant_list&);
 void add_arenas(invariant_list&);
 void add_spans(invariant_list&);

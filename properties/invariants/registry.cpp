@@ -59,6 +59,7 @@ registry::registry() {
   list.push_back(std::make_unique<no_dma_outside_owned_registered_pages>());
   add_world(list);
   add_ledger(list);
+  add_quarantine(list);
   add_blocks(list);
   add_arenas(list);
   add_spans(list);

@@ -137,8 +137,7 @@ class coordinator {
     }
     const campaign_unit u = board_.unit(unit - 1);
     const run_spec spec = board_.spec(u);
-    const std::string strategy_text =
-        settings_.explore ? "exhaustive:" + std::to_string(settings_.preemptions) : settings_.strategies[u.strategy];
+    const std::string strategy_text = board_.strategy_text(u);
     const std::string name = std::string(spec.what->name()) + ", seed " + std::to_string(spec.seed);
     const std::uint64_t forced_bytes = slot.forced_bytes;
     if (settings_.explore && forced_bytes > campaign_board::forced_bytes_max) {
@@ -232,9 +231,15 @@ class coordinator {
       const check& c = *settings_.checks[i];
       summary_.checks.push_back({c.id(), c.sentence(), total(2 * i), total(2 * i + 1)});
     }
-    for (std::size_t i = 0; i < board_.fault_names.size(); ++i) {
+    for (std::size_t i = 0; i < board_.fault_count(); ++i) {
       const std::size_t at = 2 * (settings_.checks.size() + i);
-      if (total(at) != 0) summary_.faults.push_back({board_.fault_names[i], total(at), total(at + 1)});
+      if (total(at) == 0) continue;
+      summary_.faults.push_back({std::string(board_.scenarios[i / board_.fault_names.size()]->name()),
+                                 board_.fault_names[i % board_.fault_names.size()], total(at), total(at + 1),
+                                 board_.effects()[i] != 0});
+    }
+    for (std::size_t i = 0; i < settings_.marks.ids.size(); ++i) {
+      summary_.marks.push_back({settings_.marks.ids[i], settings_.marks.sentences[i], total(board_.first_mark() + i)});
     }
     // Workers finish in any order.
     std::ranges::sort(summary_.violations, {}, [](const campaign_violation& v) {

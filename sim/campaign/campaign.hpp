@@ -34,9 +34,19 @@ struct campaign_gauges {
   std::function<std::vector<std::uint64_t>()> read;  // as many as there are names
 };
 
+/// Moments that runs may reach, see properties/marks.
+struct campaign_marks {
+  std::vector<std::string_view> ids;
+  std::vector<std::string_view> sentences;
+  listener* watch = nullptr;  // sees every run; null: none are watched
+  std::function<void()> begin = {};  // before a run
+  /// After a run: in how many runs of the campaign's process each was reached so far. Valid until the next run.
+  std::function<std::span<const std::uint64_t>()> end = {};
+};
+
 struct campaign_settings {
   std::vector<campaign_job> jobs;       // run in turn
-  std::vector<std::string> strategies;  // each valid for `make_strategy`
+  std::vector<std::string> strategies;  // each valid for `strategy_for`, used in turn
   std::uint64_t seed_first = 1;
   std::uint64_t seed_last = 1000;  // inclusive
   double seconds_max = 0;          // 0: no bound
@@ -50,6 +60,7 @@ struct campaign_settings {
   bool explore = false;
   std::uint32_t preemptions = 0;
   std::vector<check*> checks;
+  campaign_marks marks;
   campaign_gauges gauges;
 };
 
@@ -69,10 +80,20 @@ struct check_counts {
   std::uint64_t exercised = 0;
 };
 
+struct mark_counts {
+  std::string_view id;
+  std::string_view sentence;
+  std::uint64_t runs = 0;  // in which it was reached
+};
+
+/// Of one kind of fault in one scenario, over all its runs.
 struct fault_counts {
+  std::string scenario;
   std::string name;  // "nic.register:refuse"
   std::uint64_t planned = 0;
   std::uint64_t struck = 0;
+  /// At least once, without it, the run would have been another one.
+  bool effect = false;
 };
 
 struct campaign_summary {
@@ -86,6 +107,7 @@ struct campaign_summary {
   std::vector<std::string> determinism_failures;  // one sentence each
   std::vector<check_counts> checks;
   std::vector<fault_counts> faults;   // planned at least once
+  std::vector<mark_counts> marks;
   std::vector<std::uint64_t> gauges;  // in the order of their names
   /// Every run that was asked for was made.
   bool complete = false;

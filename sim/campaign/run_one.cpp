@@ -16,6 +16,7 @@ run_outcome run_one(const run_spec& spec, const plan& plan, strategy& chooser, c
     out.error = std::move(error);
     return out;
   }
+  if (observers.fault_sites != nullptr) fault_plan::of(w).collect_sites(*observers.fault_sites);
   for (check* c : observers.checks) w.attach(*c);
   for (listener* l : observers.listeners) w.attach(*l);
   // Destroyed before the world that it refers to.
@@ -32,7 +33,7 @@ run_outcome run_one(const run_spec& spec, const plan& plan, strategy& chooser, c
   out.time_ns = w.now();
   if (observers.fingerprint || out.wrong) out.fingerprint = w.fingerprint();
   if (observers.keep_indices || out.wrong) out.indices = w.choices();
-  if (!plan.faults.empty()) out.inert = fault_plan::of(w).inert();
+  if (!plan.faults.empty()) out.struck = fault_plan::of(w).struck();
   return out;
 }
 

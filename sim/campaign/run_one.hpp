@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct run_observers {
   std::span<listener* const> listeners;
   bool fingerprint = false;
   bool keep_indices = false;  // also kept of every violating run
+  std::set<std::string>* fault_sites = nullptr;  // named sites that were passed, see fault_plan.hpp
 };
 
 struct run_outcome {
@@ -43,7 +45,7 @@ struct run_outcome {
   std::int64_t time_ns = 0;
   std::string fingerprint;            // if asked for, and of every violating run
   std::vector<std::uint8_t> indices;  // choices as LEB128
-  std::vector<fault> inert;           // planned, but never struck
+  std::vector<std::uint64_t> struck;  // how often each fault of the plan struck, in its order
   std::optional<std::string> error;
 };
 

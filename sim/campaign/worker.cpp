@@ -1,6 +1,8 @@
 #include <sim/campaign/worker.hpp>
 
 #include <sim/campaign/capture.hpp>
+#include <sim/campaign/effect.hpp>
+#include <sim/campaign/portfolio.hpp>
 #include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/strategies/exhaustive.hpp>
 #include <sim/kernel/strategies/make_strategy.hpp>
@@ -47,6 +49,14 @@ std::uint64_t units_of(const campaign_settings& s) {
   return seeds > std::numeric_limits<std::uint64_t>::max() / each ? 0 : seeds * each;
 }
 
+std::vector<const scenario*> scenarios_of(const campaign_settings& s) {
+  std::vector<const scenario*> out;
+  for (const campaign_job& job : s.jobs) {
+    if (std::ranges::find(out, job.what) == out.end()) out.push_back(job.what);
+  }
+  return out;
+}
+
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
@@ -55,32 +65,39 @@ constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line_bytes -
 campaign_board::campaign_board(const campaign_settings& s)
     : settings(s),
       fault_names(names_of_faults()),
+      scenarios(scenarios_of(s)),
       units(units_of(s)),
+      common_bytes_(round_up(sizeof(common)) + round_up(fault_count())),
       slot_bytes_(round_up(sizeof(slot)) +
-                  round_up(2 * (s.checks.size() + fault_names.size()) * sizeof(std::atomic<std::uint64_t>))),
-      block_(round_up(sizeof(common)) + s.workers * slot_bytes_) {}
+                  round_up(counter_count() * sizeof(std::atomic<std::uint64_t>))),
+      block_(common_bytes_ + s.workers * slot_bytes_) {}
 
 campaign_board::slot& campaign_board::of(unsigned worker) const noexcept {
-  return *reinterpret_cast<slot*>(block_.start() + round_up(sizeof(common)) + worker * slot_bytes_);
+  return *reinterpret_cast<slot*>(block_.start() + common_bytes_ + worker * slot_bytes_);
 }
 
 std::span<std::atomic<std::uint64_t>> campaign_board::counters(unsigned worker) const noexcept {
   auto* first = reinterpret_cast<std::byte*>(&of(worker)) + round_up(sizeof(slot));
-  return {reinterpret_cast<std::atomic<std::uint64_t>*>(first), 2 * (settings.checks.size() + fault_names.size())};
+  return {reinterpret_cast<std::atomic<std::uint64_t>*>(first), counter_count()};
 }
 
-std::size_t campaign_board::fault_index(const fault& f) const {
+std::span<std::atomic<std::uint8_t>> campaign_board::effects() const noexcept {
+  return {reinterpret_cast<std::atomic<std::uint8_t>*>(block_.start() + round_up(sizeof(common))), fault_count()};
+}
+
+std::size_t campaign_board::fault_index(const scenario* of, const fault& f) const {
+  const auto first = static_cast<std::size_t>(std::ranges::find(scenarios, of) - scenarios.begin()) * fault_names.size();
   const auto at = [this](const std::string& name) {
     return static_cast<std::size_t>(std::ranges::find(fault_names, name) - fault_names.begin());
   };
   const std::size_t exact = at(f.where + ':' + f.what);
-  if (exact < fault_names.size()) return exact;
+  if (exact < fault_names.size()) return first + exact;
   // Named sites and the point's first kind, which an empty word stands for.
   const std::size_t any = at(f.where + ":*");
-  if (any < fault_names.size() && !f.what.empty()) return any;
-  const auto first =
+  if (any < fault_names.size() && !f.what.empty()) return first + any;
+  const auto of_point =
       std::ranges::find_if(fault_names, [&](const std::string& n) { return n.starts_with(f.where + ':'); });
-  return static_cast<std::size_t>(first - fault_names.begin());
+  return first + static_cast<std::size_t>(of_point - fault_names.begin());
 }
 
 campaign_unit campaign_board::unit(std::uint64_t number) const {
@@ -92,6 +109,11 @@ campaign_unit campaign_board::unit(std::uint64_t number) const {
   const std::uint64_t seed = s.seed_first + (s.shard - 1) + nth * s.shards;
   // Spread over jobs, so that every scenario has its turn early.
   return {&s.jobs[job], strategy, seed, (nth + job + strategy) % twice_interval == 0};
+}
+
+std::string campaign_board::strategy_text(const campaign_unit& u) const {
+  if (settings.explore) return "exhaustive:" + std::to_string(settings.preemptions);
+  return strategy_for(settings.strategies[u.strategy], u.job->what->name(), u.seed);
 }
 
 plan campaign_board::plan_for(const campaign_unit& u) const {
@@ -140,7 +162,7 @@ class worker {
         pipe_(pipe) {
     seen_.resize(2 * settings_.checks.size());
     count_checks(false);
-    for (const std::string& text : settings_.strategies) strategies_.push_back(std::move(*make_strategy(text)));
+    marks_seen_.resize(settings_.marks.ids.size());
   }
 
   void run() {
@@ -163,8 +185,13 @@ class worker {
   }
 
  private:
+  std::unique_ptr<strategy> chooser_for(const campaign_unit& u) const {
+    return std::move(*make_strategy(board_.strategy_text(u)));
+  }
+
   void sample(const campaign_unit& u) {
-    strategy& chooser = *strategies_[u.strategy];
+    const std::unique_ptr<strategy> made = chooser_for(u);
+    strategy& chooser = *made;
     const run_spec spec = board_.spec(u);
     const plan plan = board_.plan_for(u);
     const run_outcome outcome = make(spec, plan, chooser, u.twice);
@@ -204,19 +231,33 @@ class worker {
 
   run_outcome make(const run_spec& spec, const plan& plan, strategy& chooser, bool indices) {
     slot_.serial.fetch_add(1, std::memory_order_relaxed);
-    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, {}, true, indices});
+    // Planned faults of which no effect is known yet.
+    std::vector<effect_digest> suspects;
+    for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+      if (board_.effects()[board_.fault_index(spec.what, plan.faults[i])] == 0) suspects.emplace_back(i);
+    }
+    std::vector<listener*> listening;
+    for (effect_digest& d : suspects) listening.push_back(&d);
+    if (settings_.marks.watch != nullptr) {
+      settings_.marks.begin();
+      listening.push_back(settings_.marks.watch);
+    }
+    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, listening, true, indices || !suspects.empty()});
     add(slot_.runs, 1);
     add(slot_.steps, out.steps);
     add(slot_.choices, out.choices);
     count_checks(true);
-    if (!plan.faults.empty()) {
-      const std::size_t base = 2 * settings_.checks.size();
-      for (const fault& f : plan.faults) {
-        const std::size_t at = base + 2 * board_.fault_index(f);
-        add(counters_[at], 1);
-        add(counters_[at + 1], 1);
-      }
-      for (const fault& f : out.inert) add(counters_[base + 2 * board_.fault_index(f) + 1], std::uint64_t(-1));
+    count_marks();
+    for (std::size_t i = 0; i < out.struck.size(); ++i) {
+      const std::size_t at = 2 * (settings_.checks.size() + board_.fault_index(spec.what, plan.faults[i]));
+      add(counters_[at], 1);
+      if (out.struck[i] != 0) add(counters_[at + 1], 1);
+    }
+    for (const effect_digest& d : suspects) {
+      std::atomic<std::uint8_t>& effect = board_.effects()[board_.fault_index(spec.what, plan.faults[d.index()])];
+      if (out.error || out.struck[d.index()] == 0 || effect != 0) continue;
+      const std::span<check* const> same_checks = out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
+      if (had_effect(spec, plan, d, out.indices, same_checks)) effect = 1;
     }
     return out;
   }
@@ -262,7 +303,7 @@ class worker {
     const auto texts = [&] {
       event_collector out(event_collector::form::text, compared_events_max);
       listener* const listening[] = {&out};
-      run_one(board_.spec(u), board_.plan_for(u), *strategies_[u.strategy],
+      run_one(board_.spec(u), board_.plan_for(u), *chooser_for(u),
               {settings_.checks, listening, false, false});
       return std::move(out.lines);
     };
@@ -307,6 +348,15 @@ class worker {
     }
   }
 
+  void count_marks() {
+    if (settings_.marks.watch == nullptr) return;
+    const std::span<const std::uint64_t> now = settings_.marks.end();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (now[i] != marks_seen_[i]) add(counters_[board_.first_mark() + i], now[i] - marks_seen_[i]);
+      marks_seen_[i] = now[i];
+    }
+  }
+
   // One writer: no read-modify-write is needed.
   static void add(std::atomic<std::uint64_t>& to, std::uint64_t n) {
     to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -328,8 +378,8 @@ class worker {
   campaign_board::slot& slot_;
   std::span<std::atomic<std::uint64_t>> counters_;
   int pipe_;
-  std::vector<std::unique_ptr<strategy>> strategies_;
   std::vector<std::uint64_t> seen_;
+  std::vector<std::uint64_t> marks_seen_;
   std::vector<std::uint8_t> forced_;
 };
 

@@ -51,21 +51,31 @@ class campaign_board {
 
   common& all() const noexcept { return *reinterpret_cast<common*>(block_.start()); }
   slot& of(unsigned worker) const noexcept;
-  /// Pairs of counters of a worker: for each check evaluated and exercised, for each fault name planned and struck.
+  /// Pairs of counters of a worker: for each check evaluated and exercised, for each fault of each scenario (see
+  /// `fault_index`) planned and struck. Then, for each mark, the runs that reached it.
   std::span<std::atomic<std::uint64_t>> counters(unsigned worker) const noexcept;
-  std::size_t fault_index(const fault& f) const;
+  /// One for each fault of each scenario: nonzero if it had an effect.
+  std::span<std::atomic<std::uint8_t>> effects() const noexcept;
+  std::size_t fault_index(const scenario* of, const fault& f) const;
+  std::size_t first_mark() const noexcept { return 2 * (settings.checks.size() + fault_count()); }
+  std::size_t counter_count() const noexcept { return first_mark() + settings.marks.ids.size(); }
+  std::size_t fault_count() const noexcept { return scenarios.size() * fault_names.size(); }
 
   const campaign_settings& settings;
   /// "nic.register:refuse", in order of points.
   const std::vector<std::string> fault_names;
+  const std::vector<const scenario*> scenarios;  // of the jobs, each once
   /// 0: without end.
   const std::uint64_t units;
 
   campaign_unit unit(std::uint64_t number) const;
   run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed, settings.steps_max}; }
   plan plan_for(const campaign_unit& u) const;
+  /// For `make_strategy`.
+  std::string strategy_text(const campaign_unit& u) const;
 
  private:
+  std::size_t common_bytes_;
   std::size_t slot_bytes_;
   shared_block block_;
 };

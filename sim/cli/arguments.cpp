@@ -1,5 +1,6 @@
 #include <sim/cli/arguments.hpp>
 
+#include <sim/campaign/portfolio.hpp>
 #include <sim/kernel/strategies/make_strategy.hpp>
 #include <sim/trace/build_id.hpp>
 
@@ -109,8 +110,9 @@ std::string objection(const option_description& o, const std::string& value) {
     }
     case option_kind::words: return one_of(o.value, value) ? "" : is + "none of " + std::string(o.value);
     case option_kind::strategy: {
+      if (value == portfolio) return "";
       const auto made = make_strategy(value);
-      return made ? "" : made.error();
+      return made ? "" : made.error() + "; and portfolio, a mix of them";
     }
     case option_kind::setting: {
       const std::size_t equals = value.find('=');

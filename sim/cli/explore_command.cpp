@@ -96,7 +96,7 @@ int explore_command(const arguments& given) {
   observer.on_progress = [&bar](const campaign_progress& p) { bar.show(p); };
   const campaign_summary s = run_campaign(settings, observer);
   bar.clear();
-  const std::vector<std::string> inert = inert_of(s);
+  const std::vector<std::string> inert = inert_of(s, 1);
   if (json) {
     std::puts(dump(summary_json(settings, s, {}, inert)).c_str());
   } else {

@@ -2,6 +2,7 @@
 
 #include <models/model.hpp>
 #include <properties/invariants/registry.hpp>
+#include <properties/marks/mark.hpp>
 
 namespace holdfast::sim {
 
@@ -48,9 +49,35 @@ std::vector<campaign_job> jobs_for(const std::vector<const scenario*>& scenarios
   return out;
 }
 
+namespace {
+
+// One for the process: what is counted in a worker's process stays there, and the worker publishes it.
+marks::mark_watch& the_watch() {
+  static auto* const made = new marks::mark_watch;
+  return *made;
+}
+
+campaign_marks watched_marks() {
+  campaign_marks out;
+  for (const marks::reached_mark& mark : marks::all_marks()) {
+    out.ids.push_back(mark.id);
+    out.sentences.push_back(mark.sentence);
+  }
+  out.watch = &the_watch();
+  out.begin = [] { the_watch().begin(); };
+  out.end = [] {
+    the_watch().count();
+    return the_watch().counts();
+  };
+  return out;
+}
+
+}  // namespace
+
 campaign_settings base_settings() {
   campaign_settings out;
   out.checks = invariants::all_checks();
+  out.marks = watched_marks();
   for (models::model* m : models::all()) {
     for (const models::transition& t : m->transitions()) {
       std::string name = std::string(m->name()) + ": " + std::string(t.source) + " -- " + std::string(t.event);

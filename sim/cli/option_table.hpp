@@ -19,7 +19,7 @@ enum class option_kind : std::uint8_t {
   seeds,     // A..B
   shard,     // I/N
   words,     // one of `value`, separated by |
-  strategy,  // see make_strategy.hpp
+  strategy,  // see portfolio.hpp and make_strategy.hpp
   setting,   // KEY=VALUE; sizes may have suffixes, durations units
   text,      // a name or path
 };
@@ -68,10 +68,11 @@ inline constexpr option_description option_table[] = {
      "end after this much real time, as 60s"},
     {" campaign explore ", "--jobs", option_kind::count, "N", "1", 1, 256, false, false,
      "processes that share the work"},
-    {" run ", "--strategy", option_kind::strategy, "S", "random", 0, 0, false, false,
-     "who chooses: fifo, random, random:stay=N,time=N, exhaustive:P (its first schedule)"},
-    {" campaign ", "--strategy", option_kind::strategy, "S", "random", 0, 0, true, false,
-     "who chooses: fifo, random, random:stay=N,time=N; several are used in turn"},
+    {" run ", "--strategy", option_kind::strategy, "S", "portfolio", 0, 0, false, false,
+     "who chooses: portfolio (what a campaign uses for the seed), fifo, random, random:stay=N,time=N, exhaustive:P (its "
+     "first schedule)"},
+    {" campaign ", "--strategy", option_kind::strategy, "S", "portfolio", 0, 0, true, false,
+     "who chooses: portfolio (a mix by scenario and seed), fifo, random, random:stay=N,time=N; several are used in turn"},
     {" campaign ", "--shard", option_kind::shard, "I/N", "1/1", 1, 1'000'000, false, false,
      "only every N-th seed, beginning with the I-th"},
     {" explore ", "--preemptions", option_kind::count, "P", "2", 0, 64, false, false, "at most so many in a schedule"},

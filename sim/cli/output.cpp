@@ -18,9 +18,29 @@ std::string replay_command_for(const arguments& given, const std::string& trace)
   return shell_word(given.program()) + " replay " + shell_word(trace);
 }
 
+namespace {
+
+// Makes the run again without its trace: what a person changes something in the code for and tries.
+std::string run_command_for(const arguments& given, const campaign_violation& v) {
+  std::string out = shell_word(given.program()) + " run " + shell_word(v.scenario) + " --seed " +
+                    std::to_string(v.seed) + " --strategy " + shell_word(v.strategy);
+  const scenario* const what = find_scenario(v.scenario);
+  for (const std::string& setting : given.texts("--set")) {
+    const std::string name = setting.substr(0, setting.find('='));
+    const std::vector<parameter> known = what->describe_parameters();
+    if (std::ranges::find(known, name, &parameter::name) != known.end()) out += " --set " + shell_word(setting);
+  }
+  if (given.given("--steps-max")) out += " --steps-max " + given.text("--steps-max");
+  return out;
+}
+
+}  // namespace
+
 std::string violation_text(const arguments& given, const campaign_violation& v) {
   std::string out = "violation " + v.invariant + ": " + v.message + "\n  found in " + v.scenario + ", seed " +
                     std::to_string(v.seed) + ", strategy " + v.strategy + '\n';
+  // One schedule of an exploration has no name but its trace.
+  if (given.command() != "explore") out += "  run      " + run_command_for(given, v) + '\n';
   if (v.trace.empty()) return out + "  no trace: the run did not repeat itself\n";
   return out + "  trace    " + v.trace + "\n  replay   " + replay_command_for(given, v.trace) + '\n';
 }
@@ -34,13 +54,18 @@ std::vector<std::string> unreached_of(const campaign_summary& s) {
   for (const check_counts& c : s.checks) {
     if (c.exercised == 0) out.push_back("invariant " + std::string(c.id));
   }
+  for (const mark_counts& m : s.marks) {
+    if (m.runs == 0) out.push_back("mark " + std::string(m.id));
+  }
   return out;
 }
 
-std::vector<std::string> inert_of(const campaign_summary& s) {
+std::vector<std::string> inert_of(const campaign_summary& s, std::uint64_t planned_min) {
   std::vector<std::string> out;
   for (const fault_counts& f : s.faults) {
-    if (f.struck == 0) out.push_back(f.name);
+    if (f.planned < planned_min || f.effect) continue;
+    out.push_back(f.scenario + ' ' + f.name + ": planned in " + std::to_string(f.planned) + " runs, " +
+                  (f.struck == 0 ? "never fired" : "fired in " + std::to_string(f.struck) + ", changed nothing"));
   }
   return out;
 }
@@ -78,9 +103,12 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   for (const check_counts& c : s.checks) {
     out["invariants"].push_back({{"id", c.id}, {"evaluated", c.evaluated}, {"exercised", c.exercised}});
   }
+  out["reached"] = nlohmann::ordered_json::array();
+  for (const mark_counts& m : s.marks) out["reached"].push_back({{"id", m.id}, {"runs", m.runs}});
   out["faults"] = nlohmann::ordered_json::array();
   for (const fault_counts& f : s.faults) {
-    out["faults"].push_back({{"name", f.name}, {"planned", f.planned}, {"struck", f.struck}});
+    out["faults"].push_back(
+        {{"name", f.name}, {"scenario", f.scenario}, {"planned", f.planned}, {"struck", f.struck}, {"effect", f.effect}});
   }
   out["transitions_never_taken"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < s.gauges.size(); ++i) {

@@ -27,8 +27,12 @@ std::string dump(const nlohmann::ordered_json& document);
 
 /// What was promised and not exercised, one sentence each; only of a campaign over everything.
 std::vector<std::string> unreached_of(const campaign_summary& s);
-/// Faults that were planned and never struck in any run.
-std::vector<std::string> inert_of(const campaign_summary& s);
+/// Faults of scenarios that were planned in at least `planned_min` runs and never fired, or fired and never changed
+/// anything; one sentence each.
+std::vector<std::string> inert_of(const campaign_summary& s, std::uint64_t planned_min);
+/// A generator plans more faults than strike in a single run: one that waits for the twelfth allocation may come after
+/// the last. Over so many runs a fault that never does is a hole in the workload.
+constexpr std::uint64_t audit_planned_min = 50;
 /// The document of campaign, run and explore. `unreached` and `inert` as above.
 nlohmann::ordered_json summary_json(const campaign_settings& settings, const campaign_summary& s,
                                     const std::vector<std::string>& unreached, const std::vector<std::string>& inert);

@@ -1,6 +1,7 @@
 #include <sim/campaign/capture.hpp>
 #include <sim/campaign/child.hpp>
 #include <sim/campaign/crash_capture.hpp>
+#include <sim/campaign/portfolio.hpp>
 #include <sim/campaign/signals.hpp>
 #include <sim/cli/commands.hpp>
 #include <sim/cli/inputs.hpp>
@@ -60,7 +61,9 @@ report make_run(const run_spec& spec, const campaign_settings& settings, const w
   out.choices = outcome.choices;
   out.time_ns = outcome.time_ns;
   out.events = std::move(collector.lines);
-  for (const fault& f : outcome.inert) out.inert.push_back(f.where + ':' + f.what);
+  for (std::size_t i = 0; i < outcome.struck.size(); ++i) {
+    if (outcome.struck[i] == 0) out.inert.push_back(plan.faults[i].where + ':' + plan.faults[i].what);
+  }
   for (const check* c : settings.checks) {
     out.counts.push_back(c->evaluated);
     out.counts.push_back(c->exercised);
@@ -127,7 +130,7 @@ int run_command(const arguments& given) {
   const run_spec spec{&what, settings.jobs.front().values, given.count("--seed"), given.count("--steps-max")};
   const bool json = given.flag("--json");
   wishes w;
-  w.strategy = given.text("--strategy");
+  w.strategy = strategy_for(given.text("--strategy"), what.name(), spec.seed);
   w.trace = given.text("--trace");
   w.traces_directory = given.text("--traces");
   w.events_in_trace = given.flag("--events") && !w.trace.empty();

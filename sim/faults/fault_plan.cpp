@@ -1,5 +1,7 @@
 #include <sim/faults/fault_plan.hpp>
 
+#include <holdfast/base/cancellation.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -32,7 +34,23 @@ constexpr auto points = std::to_array<fault_point>({
      "refuse|limit|delay|never|short"},
     {"pages.allocate", "the system has no pages (ENOMEM)", "refuse"},
     {"pages.tombstone", "the system cannot replace pages by zeros; the range is unchanged", "refuse"},
-    {"suspension", "a coroutine's suspension is cancelled", "cancel"},
+    {"scripted.get",
+     "a GET of the scripted device ends in the call (inline), fails (failed), is refused by the call (refused), ends "
+     "never but in the sweep (never), is told as of unknown fate and writes on (indeterminate), or its waiter is told "
+     "and it ends later, or not (orphaned_*); value: ns by which what comes late is late",
+     "inline|failed|refused|never|indeterminate|orphaned_ok|orphaned_failed|orphaned_never"},
+    {"scripted.map",
+     "a map of the scripted device covers more (larger) or less (short) than asked, fails (refused), comes value ns "
+     "late (delayed), or is not answered while the device lives: not done (never) or done (silent)",
+     "larger|short|refused|delayed|never|silent"},
+    {"scripted.teardown",
+     "the end of the scripted device takes value ns (slow), does not come (hang), or answers nothing (silent)",
+     "slow|hang|silent"},
+    {"scripted.unmap",
+     "an unmap of the scripted device is confirmed value ns late (late), refused (refused), answered unknown and done "
+     "or not (unknown_*), confirmed and not done (lie), or not answered while the device lives (never)",
+     "late|refused|unknown_done|unknown_kept|lie|never"},
+    {"suspension", "the operation of a coroutine is cancelled as it suspends; only of one that can be", "cancel"},
     {"thread.start", "the system starts no thread (EAGAIN)", "refuse"},
     {"ucp.am.error", "a send of an active message answers an error pointer (value: status, 0 = no memory)", "error"},
     {"ucp.arm.busy",
@@ -83,7 +101,11 @@ std::span<const fault_point> all_fault_points() { return points; }
 fault_plan& fault_plan::of(world& w) {
   static const char key = 0;
   kernel_scope scope;
-  return w.attachment<fault_plan>(&key, [] { return std::make_shared<fault_plan>(); });
+  return w.attachment<fault_plan>(&key, [&w] {
+    auto made = std::make_shared<fault_plan>();
+    made->cancel_at_suspensions(w);
+    return made;
+  });
 }
 
 std::optional<std::string> fault_plan::install(std::vector<fault> faults) {
@@ -109,6 +131,17 @@ std::optional<std::string> fault_plan::install(std::vector<fault> faults) {
   return std::nullopt;
 }
 
+// Asking is allowed to anybody at any time; here it comes when the waiter has its source and not yet its canceller.
+void fault_plan::cancel_at_suspensions(world& w) {
+  w.on_suspension([this, &w](const char* operation, unsigned index, void* task) {
+    host* const here = w.running_host();
+    if (task == nullptr || here == nullptr || strike(*here, "suspension", operation) == nullptr) return;
+    w.log(here, hardware_event::cancel_fired, index);
+    core_scope core;
+    static_cast<holdfast::cancellation*>(task)->request();
+  });
+}
+
 const fault* fault_plan::strike(host& h, std::string_view point, std::string_view detail) {
   kernel_scope scope;
   const std::size_t index = find_point(point);
@@ -119,6 +152,7 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
   }
   if (passes_.empty()) passes_.assign(points.size(), 0);
   ++passes_[index];
+  if (sites_ != nullptr && !w.calm() && match_kind(points[index].kinds, detail) == 2) sites_->emplace(detail);
   const fault* chosen = nullptr;
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     armed& a = armed_[i];
@@ -147,6 +181,12 @@ std::vector<fault> fault_plan::inert() const {
   for (const armed& a : armed_) {
     if (a.struck == 0) result.push_back(a.what);
   }
+  return result;
+}
+
+std::vector<std::uint64_t> fault_plan::struck() const {
+  std::vector<std::uint64_t> result;
+  for (const armed& a : armed_) result.push_back(a.struck);
   return result;
 }
 

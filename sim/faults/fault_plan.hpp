@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,10 +41,16 @@ class fault_plan {
   const fault* strike(host& h, std::string_view point, std::string_view detail = {});
   /// How often the point was passed on any host (for `explore --faults each`).
   std::uint64_t passes(std::string_view point) const;
-  /// Planned faults that never struck, for the effect audit.
+  /// Planned faults that never struck.
   std::vector<fault> inert() const;
+  /// How often each planned fault struck, in the plan's order, for the effect audit.
+  std::vector<std::uint64_t> struck() const;
+  /// From here on the details of passes at points with named sites are kept in `into`.
+  void collect_sites(std::set<std::string>& into) { sites_ = &into; }
 
  private:
+  void cancel_at_suspensions(world& w);
+
   struct armed {
     fault what;
     std::size_t point = 0;     // index in all_fault_points()
@@ -53,6 +60,7 @@ class fault_plan {
   };
   std::vector<armed> armed_;
   std::vector<std::uint64_t> passes_;  // by index of the point
+  std::set<std::string>* sites_ = nullptr;
 };
 
 }  // namespace holdfast::sim

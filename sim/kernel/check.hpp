@@ -31,6 +31,9 @@ class check {
   virtual void on_event(world&, const logged_event&) = 0;
   /// At the end of a run in which every host ended cleanly and nothing is owed any more.
   virtual void at_rest(world&) {}
+  /// Nothing can run, no event is due, and work is unfinished. What a check reports here stands in place of the
+  /// "deadlock" or "lost wakeup" that the world reports otherwise: an invariant names the bug better.
+  virtual void at_stuck(world&) {}
 
   /// How often it was evaluated, and how often with something to look at. Over all runs of the process.
   std::uint64_t evaluated = 0;

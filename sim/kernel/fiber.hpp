@@ -20,6 +20,10 @@
 
 namespace holdfast::sim {
 
+namespace detail {
+extern fiber* running_fiber;  // copy of the world's: read in every platform operation and every allocation
+}
+
 enum class fiber_state : std::uint8_t { ready, blocked, finished, abandoned };
 
 /// A lock that a fiber holds, for the rank check and the reports.
@@ -44,6 +48,7 @@ class fiber {
   /// "b/ucx-progress"; two fibers of one host with the same name get "-2", "-3".
   std::string name;
   std::string given_name;
+  std::uint32_t twin = 0;  // 2 for "-2"
   fiber_state state = fiber_state::ready;
 
   // What it does when it runs next.
@@ -85,20 +90,25 @@ class fiber {
 /// What platform primitives may do that others may not.
 struct kernel_access {
   /// True on a fiber, outside kernel scope, in a world: platform operations schedule only then.
-  static bool scheduling() noexcept;
-  static world* the_world() noexcept;
+  static bool scheduling() noexcept { return detail::running_fiber != nullptr && detail::kernel_depth == 0; }
+  static world* the_world() noexcept { return detail::the_world; }
   static void set_ready(world& w, fiber& f, bool ready) noexcept;
   /// Lets the strategy choose; returns when the running fiber was chosen. Its pending operation must be set.
   static void reschedule(world& w);
   static void arm_deadline(world& w, fiber& f, std::int64_t deadline_ns);
   static void disarm_deadline(world& w, fiber& f) noexcept;
   /// Violation if the running fiber may not take a lock of this class now.
-  static void check_rank(world& w, std::uint16_t rank, bool leaf, const char* name);
+  static void check_rank(world& w, std::uint16_t rank, bool leaf, const char* name) {
+    if (w.running_->held_count != 0) check_rank_against_held(w, rank, leaf, name);
+  }
   static void push_lock(world& w, std::uint16_t rank, bool leaf, object_id object);
   static void pop_lock(world& w, object_id object);
   static void run_quiet_points(world& w, host& h, std::uint16_t rank);
   static bool has_quiet_points(world& w) noexcept;
-  static fiber& spawn(host& h, std::string_view name, std::move_only_function<void()> body);
+  static fiber& spawn(host& h, std::string_view name, std::move_only_function<void()>&& body);
+
+ private:
+  static void check_rank_against_held(world& w, std::uint16_t rank, bool leaf, const char* name);
 };
 
 }  // namespace holdfast::sim

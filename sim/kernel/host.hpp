@@ -34,9 +34,11 @@ class descriptor {
 
 class host {
  public:
-  host(world& w, std::uint16_t index, std::string name);
+  host() = default;
+  host(const host&) = delete;
+  host& operator=(const host&) = delete;
 
-  world& owner() const noexcept { return world_; }
+  world& owner() const noexcept { return *world_; }
   std::uint16_t index() const noexcept { return index_; }
   const std::string& name() const noexcept { return name_; }
   /// False after a crash, until the host is started again under the same name.
@@ -87,8 +89,12 @@ class host {
   friend class world;
   friend struct kernel_access;
   friend struct switcher;
-  world& world_;
-  std::uint16_t index_;
+  // The object is kept between worlds: `begin` makes a new host of it, `end` destroys what the run left on it.
+  void begin(world& w, std::uint16_t index, std::string_view name);
+  void end();
+
+  world* world_ = nullptr;
+  std::uint16_t index_ = 0;
   std::string name_;
   bool alive_ = true;
   bool paused_ = false;

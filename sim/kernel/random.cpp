@@ -17,13 +17,11 @@ void random_stream::reseed(std::uint64_t seed) noexcept {
   for (auto& word : state_) word = mix(seed);
 }
 
-random_stream random_stream::derive(std::uint64_t seed, std::string_view name) noexcept {
-  // FNV-1a over the name, folded into the seed through the mixer: streams of one run differ in every bit.
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+random_stream random_stream::derive_hashed(std::uint64_t seed, std::uint64_t name_hash) noexcept {
+  // The name is folded into the seed through the mixer: streams of one run differ in every bit.
   std::uint64_t state = seed;
   const std::uint64_t spread = mix(state);
-  return random_stream(spread ^ hash);
+  return random_stream(spread ^ name_hash);
 }
 
 }  // namespace holdfast::sim

@@ -16,7 +16,17 @@ class random_stream {
  public:
   explicit random_stream(std::uint64_t seed = 0) noexcept { reseed(seed); }
   /// The stream `name` of a run with `seed`.
-  static random_stream derive(std::uint64_t seed, std::string_view name) noexcept;
+  static random_stream derive(std::uint64_t seed, std::string_view name) noexcept {
+    return derive_hashed(seed, hash_of(name));
+  }
+  /// The same by `hash_of(name)`, for names that are known when the program is compiled.
+  static random_stream derive_hashed(std::uint64_t seed, std::uint64_t name_hash) noexcept;
+  static constexpr std::uint64_t hash_of(std::string_view name) noexcept {
+    // FNV-1a: the mixer of the seed does the rest.
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+  }
   void reseed(std::uint64_t seed) noexcept;
 
   std::uint64_t next() noexcept {

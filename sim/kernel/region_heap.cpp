@@ -122,7 +122,8 @@ void region_heap::release(void* p) noexcept {
   auto* const block = static_cast<std::byte*>(p);
   header h;
   std::memcpy(&h, block - header_bytes, sizeof(h));
-  if (h.magic != live_magic) {
+  // The object outlives its run, so an address beyond what this run handed out is of an earlier one.
+  if (h.magic != live_magic || static_cast<std::size_t>(block - base_) >= used_) {
     std::fprintf(stderr, "holdfast-sim: %s of a block of a simulated heap\n",
                  h.magic == free_magic ? "double delete" : "delete inside or after the end");
     std::abort();

@@ -1,41 +1,15 @@
-#include <sim/kernel/world.hpp>
-
-#include <sim/kernel/fiber.hpp>
-#include <sim/kernel/stack_pool.hpp>
-
-#include <boost/context/detail/fcontext.hpp>
-
-#define XXH_STATIC_LINKING_ONLY  // for the size of XXH3_state_t; the functions come from the library
-#include <xxhash.h>
-
-#include <cxxabi.h>
+#include <sim/kernel/world_state.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <queue>
-
-#if defined(HOLDFAST_ASAN)
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 namespace holdfast::sim {
 
 namespace detail {
-constinit unsigned kernel_depth = 0;
 constinit world* the_world = nullptr;
-// Copy of the world's running fiber: read in every platform operation and every allocation.
-constinit fiber* running_fiber = nullptr;
 }  // namespace detail
-
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
 
 std::string_view name_of(op_kind op) noexcept {
   constexpr std::string_view names[] = {
@@ -48,320 +22,54 @@ std::string_view name_of(op_kind op) noexcept {
   return names[static_cast<std::size_t>(op)];
 }
 
-namespace {
+// Kept between worlds -------------------------------------------------------------------------------------------------
 
-struct queued_event {
-  std::int64_t time_ns;
-  std::uint64_t sequence;
-  std::uint32_t slot;
-};
-struct later {
-  bool operator()(const queued_event& a, const queued_event& b) const noexcept {
-    return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
-  }
-};
-struct event_slot {
-  std::uint64_t sequence = 0;  // 0 = free
-  std::move_only_function<void()> body;
-};
-
-struct quiet_probe {
-  host* where;
-  std::uint16_t rank;
-  std::function<void()> probe;
-};
-
-struct object_record {
-  const char* kind;
-  std::uint32_t number;  // among its kind
-};
-
-}  // namespace
-
-// Kept between worlds: a campaign makes tens of thousands of small worlds a second, and most of a small world's cost
-// would be giving memory back and asking for it again.
-struct world::state {
-  std::vector<std::unique_ptr<fiber>> fibers;
-  std::vector<std::unique_ptr<fiber>> spare_fibers;  // with their stacks
-  std::vector<std::uint64_t> ready_bits;
-  std::uint32_t ready_count = 0;
-  std::uint32_t unfinished = 0;
-  void* main_context = nullptr;
-  bool running_loop = false;
-
-  std::vector<queued_event> queue;  // heap
-  std::vector<event_slot> slots;
-  std::vector<std::uint32_t> free_slots;
-  std::uint64_t next_sequence = 1;
-  std::uint64_t live_events = 0;
-
-  std::vector<std::uint8_t> choices;
-  std::map<std::string, random_stream, std::less<>> streams;
-  std::vector<object_record> objects{{"", 0}};
-  std::vector<object_record> object_kinds;  // the last number of each kind
-
-  std::vector<std::vector<check*>> subscribers;  // by dense kind
-  std::vector<std::size_t> subscribed;           // kinds with subscribers
-  std::vector<check*> checks;
-  std::vector<listener*> listeners;
-  std::vector<quiet_probe> probes;
-  std::map<std::string, std::int64_t, std::less<>> handles;
-  std::function<void(const char*, unsigned, void*)> suspension_hook;
-
-  XXH3_state_t hash;
-
-  // The enabled set at the choice being made, for labels.
-  choice_point at_choice{};
-
-#if defined(HOLDFAST_ASAN)
-  const void* main_stack = nullptr;
-  std::size_t main_stack_bytes = 0;
-  void* main_fake_stack = nullptr;
-#endif
-  void* main_exception_state[2] = {nullptr, nullptr};
-
-  static std::unique_ptr<state>& spare() {
-    static auto* const kept = new std::unique_ptr<state>;  // never destroyed: worlds may end late
-    return *kept;
-  }
-  static std::unique_ptr<state> take() {
-    if (auto kept = std::move(spare())) return kept;
-    auto made = std::make_unique<state>();
-    made->subscribers.resize(core_event_count() + hardware_event_table().size());
-    return made;
-  }
-  // As new, but for capacities.
-  void recycle() {
-    for (auto& f : fibers) spare_fibers.push_back(std::move(f));
-    fibers.clear();
-    ready_bits.clear();
-    ready_count = 0;
-    unfinished = 0;
-    queue.clear();
-    slots.clear();
-    free_slots.clear();
-    next_sequence = 1;
-    live_events = 0;
-    choices.clear();
-    streams.clear();
-    objects.resize(1);
-    object_kinds.clear();
-    for (const std::size_t kind : subscribed) subscribers[kind].clear();
-    subscribed.clear();
-    checks.clear();
-    listeners.clear();
-    probes.clear();
-    handles.clear();
-    suspension_hook = nullptr;
-  }
-};
-
-// Switching ------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// The C++ runtime keeps the exceptions being handled per OS thread; a switch inside a handler must take them along.
-void swap_exception_state(void* (&out)[2], const void* const (&in)[2]) noexcept {
-  auto* const globals = reinterpret_cast<unsigned char*>(abi::__cxa_get_globals());
-  std::memcpy(out, globals, sizeof(out));
-  std::memcpy(globals, in, sizeof(out));
+std::unique_ptr<world::state>& world::state::spare() {
+  static auto* const kept = new std::unique_ptr<state>;  // never destroyed: worlds may end late
+  return *kept;
 }
 
-struct jump_note {
-  void** save_previous;
-};
+std::unique_ptr<world::state> world::state::take() {
+  if (auto kept = std::move(spare())) return kept;
+  auto made = std::make_unique<state>();
+  made->subscribers.resize(core_event_count() + hardware_event_table().size());
+  return made;
+}
 
-}  // namespace
+void world::state::keep(std::unique_ptr<state> used) {
+  used->recycle();
+  spare() = std::move(used);
+}
 
-struct switcher {
-  // Leaves the running context (fiber or main) for `to` (null = main). Returns when somebody comes back.
-  static void jump(world& w, fiber* from, fiber* to) {
-    auto& s = *w.state_;
-    void* const target = to != nullptr ? to->context : s.main_context;
-    if (from != nullptr) from->saved_kernel_depth = detail::kernel_depth;
-    void*(&out)[2] = from != nullptr ? from->exception_state : s.main_exception_state;
-    void*(&in)[2] = to != nullptr ? to->exception_state : s.main_exception_state;
-    const void* in_copy[2] = {in[0], in[1]};
-    swap_exception_state(out, in_copy);
-    w.running_ = to;
-    detail::running_fiber = to;
-    jump_note note{from != nullptr ? &from->context : &s.main_context};
-#if defined(HOLDFAST_ASAN)
-    void** const fake = from != nullptr ? &from->sanitizer_stack : &s.main_fake_stack;
-    const bool leaving_for_good = from != nullptr && from->state == fiber_state::finished;
-    __sanitizer_start_switch_fiber(leaving_for_good ? nullptr : fake, to != nullptr ? to->stack_low : s.main_stack,
-                                   to != nullptr ? to->stack_bytes : s.main_stack_bytes);
-#endif
-    const transfer_t arrived = jump_fcontext(target, &note);
-    landed(w, arrived, from != nullptr ? from->sanitizer_stack :
-#if defined(HOLDFAST_ASAN)
-                                       s.main_fake_stack
-#else
-                                       nullptr
-#endif
-    );
-    if (from != nullptr) detail::kernel_depth = from->saved_kernel_depth;
-  }
+void world::state::recycle() {
+  for (auto& f : fibers) spare_fibers.push_back(std::move(f));
+  fibers.clear();
+  ready_bits.clear();
+  ready_count = 0;
+  unfinished = 0;
+  queue.clear();
+  slots.clear();
+  free_slots.clear();
+  next_sequence = 1;
+  live_events = 0;
+  choices.clear();
+  streams.clear();
+  objects.resize(1);
+  object_kinds.clear();
+  for (const std::size_t kind : subscribed) subscribers[kind].clear();
+  subscribed.clear();
+  checks.clear();
+  listeners.clear();
+  probes.clear();
+  handles.clear();
+  suspension_hook = nullptr;
+}
 
-  static void landed([[maybe_unused]] world& w, const transfer_t& arrived, [[maybe_unused]] void* fake) noexcept {
-#if defined(HOLDFAST_ASAN)
-    const void* previous_stack = nullptr;
-    std::size_t previous_bytes = 0;
-    __sanitizer_finish_switch_fiber(fake, &previous_stack, &previous_bytes);
-    if (w.state_->main_stack == nullptr) {
-      w.state_->main_stack = previous_stack;
-      w.state_->main_stack_bytes = previous_bytes;
-    }
-#endif
-    *static_cast<jump_note*>(arrived.data)->save_previous = arrived.fctx;
-  }
-
-  [[noreturn]] static void entry(transfer_t arrived) {
-    world& w = *detail::the_world;
-    landed(w, arrived, nullptr);
-    fiber& self = *w.running_;
-    detail::kernel_depth = 0;
-    try {
-      self.body()();
-      // On the fiber itself, outside kernel scope: what the body captured may lie in the host's region.
-      std::destroy_at(&self.body());
-    } catch (const std::exception& e) {
-      kernel_scope kernel;
-      w.violate("uncaught exception", self.name + " ended with an exception: " + e.what());
-    } catch (...) {
-      kernel_scope kernel;
-      w.violate("uncaught exception", self.name + " ended with an exception that is no std::exception");
-    }
-    detail::kernel_depth = 1;
-    finish(w, self);
-    std::abort();  // a finished fiber is never resumed
-  }
-
-  static void finish(world& w, fiber& self) {
-    if (self.held_count != 0)
-      w.violate("lock held", self.name + " ended while it held " + w.object_name(self.held[0].object));
-    self.state = fiber_state::finished;
-    kernel_access::set_ready(w, self, false);
-    if (!self.forgiven) --w.state_->unfinished;
-    for (fiber* joiner : self.joiners) w.wake(*joiner);
-    for (;;) {
-      fiber* const next = pick(w);
-      jump(w, &self, next);
-    }
-  }
-
-  static void advance_time(world& w) {
-    auto& s = *w.state_;
-    while (true) {
-      std::pop_heap(s.queue.begin(), s.queue.end(), later{});
-      const queued_event due = s.queue.back();
-      s.queue.pop_back();
-      event_slot& slot = s.slots[due.slot];
-      if (slot.sequence != due.sequence) {  // cancelled
-        if (s.queue.empty()) return;
-        continue;
-      }
-      if (due.time_ns > w.now_ns_) {
-        if (s.ready_count != 0)
-          for (auto& f : s.fibers)
-            if (is_ready(s, f->index)) f->owner->marked_ = true;
-        for (auto& h : w.hosts_)
-          if (h->marked_) {
-            h->stalled_ns_ += due.time_ns - w.now_ns_;
-            h->marked_ = false;
-          }
-        w.now_ns_ = due.time_ns;
-      }
-      auto body = std::move(slot.body);
-      slot.body = nullptr;
-      slot.sequence = 0;
-      s.free_slots.push_back(due.slot);
-      --s.live_events;
-      body();
-      return;
-    }
-  }
-
-  // The next fiber to run, or null: the run is over, or stopped.
-  static fiber* pick(world& w) {
-    auto& s = *w.state_;
-    for (;;) {
-      if (w.violation_) return nullptr;
-      const std::uint32_t ready = s.ready_count;
-      const bool time = s.live_events != 0 && (ready == 0 || !w.calm_);
-      const std::uint32_t enabled = ready + (time ? 1 : 0);
-      if (enabled == 0) return nullptr;
-      std::uint32_t index = 0;
-      if (enabled > 1) {
-        fiber* const current = w.running_;
-        const bool current_ready = current != nullptr && is_ready(s, current->index);
-        s.at_choice = {enabled, ready, current_ready ? rank_of(s, current->index) : choice_point::none, w.calm_};
-        index = w.strategy_.choose(w, s.at_choice);
-        if (index >= enabled) {
-          w.violate("strategy", "the strategy chose entry " + std::to_string(index) + " of " + std::to_string(enabled));
-          return nullptr;
-        }
-        ++w.choice_count_;
-        if (w.settings_.record_choices) record(s, index);
-        for (listener* l : s.listeners) l->on_choice(w, s.at_choice, index);
-        if (w.violation_) return nullptr;
-      }
-      if (index < ready) return s.fibers[select(s, index)].get();
-      if (w.now_ns_ > w.settings_.time_ns_max) {
-        w.violate("no end", "virtual time passed its bound of " + std::to_string(w.settings_.time_ns_max) +
-                                " ns: something re-arms itself for ever");
-        return nullptr;
-      }
-      if (++w.step_count_ > w.settings_.steps_max) {
-        w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps");
-        return nullptr;
-      }
-      advance_time(w);
-    }
-  }
-
-  static void record(world::state& s, std::uint32_t index) {
-    while (index >= 0x80) {
-      s.choices.push_back(static_cast<std::uint8_t>(index | 0x80));
-      index >>= 7;
-    }
-    s.choices.push_back(static_cast<std::uint8_t>(index));
-  }
-  static bool is_ready(const world::state& s, std::uint32_t index) noexcept {
-    return ((s.ready_bits[index / 64] >> (index % 64)) & 1) != 0;
-  }
-  // Inline, because the baseline x86-64 has no instruction for it and a call costs more than the choice.
-  static constexpr std::uint32_t count_bits(std::uint64_t bits) noexcept {
-    bits -= (bits >> 1) & 0x5555555555555555u;
-    bits = (bits & 0x3333333333333333u) + ((bits >> 2) & 0x3333333333333333u);
-    bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
-  }
-  // Position of fiber `index` among the ready ones.
-  static std::uint32_t rank_of(const world::state& s, std::uint32_t index) noexcept {
-    std::uint32_t rank = 0;
-    for (std::uint32_t word = 0; word < index / 64; ++word)
-      rank += count_bits(s.ready_bits[word]);
-    return rank + count_bits(s.ready_bits[index / 64] & ((std::uint64_t{1} << (index % 64)) - 1));
-  }
-  // Fiber index of the ready fiber at position `rank`.
-  static std::uint32_t select(const world::state& s, std::uint32_t rank) noexcept {
-    std::uint32_t word = 0;
-    for (;; ++word) {
-      const std::uint32_t here = count_bits(s.ready_bits[word]);
-      if (rank < here) break;
-      rank -= here;
-    }
-    std::uint64_t bits = s.ready_bits[word];
-    for (; rank != 0; --rank) bits &= bits - 1;
-    return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-  }
-};
-
-// World ------------------------------------------------------------------------------------------------------------
+// A world's life ------------------------------------------------------------------------------------------------------
 
 world::world(const world_settings& settings, strategy& s)
-    : settings_(settings), strategy_(s), calm_(settings.calm_from_start), state_(state::take()) {
+    : strategy_(s), calm_(settings.calm_from_start), settings_(settings), state_(state::take()) {
+  hosts_.swap(state_->no_hosts);
   if (detail::the_world != nullptr) {
     std::fputs("holdfast-sim: two worlds at once\n", stderr);
     std::abort();
@@ -372,21 +80,31 @@ world::world(const world_settings& settings, strategy& s)
 
 world::~world() {
   kernel_scope kernel;
-  // What hosts keep for other rooms may refer to fibers and events: hosts go first, their heaps with them.
   state_->slots.clear();
-  hosts_.clear();
-  state_->recycle();
-  state::spare() = std::move(state_);
+  // What hosts keep for other rooms may refer to fibers: hosts end before these are made anew.
+  for (auto& h : hosts_) h->end();
+  while (!hosts_.empty()) {
+    state_->spare_hosts.push_back(std::move(hosts_.back()));
+    hosts_.pop_back();
+  }
+  hosts_.swap(state_->no_hosts);
+  state::keep(std::move(state_));
   detail::the_world = nullptr;
   detail::running_fiber = nullptr;
 }
 
-world& world::current() noexcept { return *detail::the_world; }
-bool world::exists() noexcept { return detail::the_world != nullptr; }
-
 host& world::add_host(std::string_view name) {
   kernel_scope kernel;
-  hosts_.push_back(std::make_unique<host>(*this, static_cast<std::uint16_t>(hosts_.size()), std::string(name)));
+  auto& spare = state_->spare_hosts;
+  std::unique_ptr<host> made;
+  if (spare.empty()) {
+    made = std::make_unique<host>();
+  } else {
+    made = std::move(spare.back());
+    spare.pop_back();
+  }
+  made->begin(*this, static_cast<std::uint16_t>(hosts_.size()), name);
+  hosts_.push_back(std::move(made));
   return *hosts_.back();
 }
 
@@ -430,25 +148,7 @@ run_end world::run() {
     detail::kernel_depth = 1;
     if (violation_) break;
   }
-  if (!violation_ && state_->unfinished != 0) {
-    bool asleep = false;
-    std::string who;
-    unsigned named = 0;
-    for (const auto& f : state_->fibers) {
-      if (f->state != fiber_state::blocked && f->state != fiber_state::ready) continue;
-      const bool on_lock = f->pending == op_kind::lock || f->pending == op_kind::lock_shared;
-      if (!on_lock) asleep = true;
-      if (named++ == 12) {
-        who += "; and more";
-        continue;
-      }
-      if (named > 12) continue;
-      if (!who.empty()) who += "; ";
-      who += f->name + " waits in " + std::string(name_of(f->pending)) + " " + object_name(f->pending_object);
-      for (unsigned i = 0; i < f->held_count; ++i) who += (i == 0 ? " holding " : ", ") + object_name(f->held[i].object);
-    }
-    violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
-  }
+  if (!violation_ && state_->unfinished != 0) report_stuck();
   if (!violation_) {
     for (const auto& h : hosts_)
       if (h->alive() && !h->leaks_on_purpose_ && h->heap.live_blocks() != 0)
@@ -468,37 +168,29 @@ run_end world::run() {
   return violation_ ? run_end::violated : run_end::clean;
 }
 
-std::uint64_t world::at(std::int64_t time_ns, std::move_only_function<void()> body) {
-  kernel_scope kernel;
-  auto& s = *state_;
-  std::uint32_t slot;
-  if (!s.free_slots.empty()) {
-    slot = s.free_slots.back();
-    s.free_slots.pop_back();
-  } else {
-    slot = static_cast<std::uint32_t>(s.slots.size());
-    s.slots.emplace_back();
+// Nothing can run, no event is due, and somebody has not finished.
+void world::report_stuck() {
+  for (check* c : state_->checks) {
+    c->at_stuck(*this);
+    if (violation_) return;
   }
-  const std::uint64_t sequence = s.next_sequence++;
-  s.slots[slot].sequence = sequence;
-  s.slots[slot].body = std::move(body);
-  s.queue.push_back({std::max(time_ns, now_ns_), sequence, slot});
-  std::push_heap(s.queue.begin(), s.queue.end(), later{});
-  ++s.live_events;
-  return (sequence << 24) | slot;
-}
-
-bool world::cancel_event(std::uint64_t event) {
-  kernel_scope kernel;
-  auto& s = *state_;
-  const auto slot = static_cast<std::uint32_t>(event & 0xffffff);
-  const std::uint64_t sequence = event >> 24;
-  if (event == 0 || slot >= s.slots.size() || s.slots[slot].sequence != sequence) return false;
-  s.slots[slot].sequence = 0;
-  s.slots[slot].body = nullptr;
-  s.free_slots.push_back(slot);
-  --s.live_events;
-  return true;
+  bool asleep = false;
+  std::string who;
+  unsigned named = 0;
+  for (const auto& f : state_->fibers) {
+    if (f->state != fiber_state::blocked && f->state != fiber_state::ready) continue;
+    const bool on_lock = f->pending == op_kind::lock || f->pending == op_kind::lock_shared;
+    if (!on_lock) asleep = true;
+    if (named++ == 12) {
+      who += "; and more";
+      continue;
+    }
+    if (named > 12) continue;
+    if (!who.empty()) who += "; ";
+    who += f->name + " waits in " + std::string(name_of(f->pending)) + " " + object_name(f->pending_object);
+    for (unsigned i = 0; i < f->held_count; ++i) who += (i == 0 ? " holding " : ", ") + object_name(f->held[i].object);
+  }
+  violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
 }
 
 void world::begin_trouble() { calm_ = false; }
@@ -509,35 +201,7 @@ void world::begin_calm() {
   log(nullptr, hardware_event::calm_began);
 }
 
-void world::point(op_kind op, object_id object) {
-  if (!kernel_access::scheduling()) return;
-  fiber& self = *running_;
-  self.pending = op;
-  self.pending_object = object;
-  kernel_access::reschedule(*this);
-}
-
-bool world::block(op_kind op, object_id object, std::int64_t deadline_ns) {
-  fiber& self = *running_;
-  self.pending = op;
-  self.pending_object = object;
-  self.woken = false;
-  self.state = fiber_state::blocked;
-  kernel_access::set_ready(*this, self, false);
-  if (deadline_ns != INT64_MAX) kernel_access::arm_deadline(*this, self, deadline_ns);
-  kernel_access::reschedule(*this);
-  kernel_access::disarm_deadline(*this, self);
-  return self.woken;
-}
-
-void world::wake(fiber& f) {
-  if (f.state != fiber_state::blocked) return;
-  f.woken = true;
-  f.state = fiber_state::ready;
-  kernel_access::set_ready(*this, f, true);
-}
-
-host* world::running_host() const noexcept { return running_ != nullptr ? running_->owner : nullptr; }
+// Objects and observation ---------------------------------------------------------------------------------------------
 
 object_id world::new_object(const char* kind) {
   kernel_scope kernel;
@@ -555,8 +219,6 @@ std::string world::object_name(object_id id) const {
   if (o.number == 0) return {};
   return std::string(o.kind) + "#" + std::to_string(o.number);
 }
-
-unsigned world::locks_held_by_running_fiber() const noexcept { return running_ != nullptr ? running_->held_count : 0; }
 
 void world::on_suspension(std::function<void(const char*, unsigned, void*)> hook) {
   kernel_scope kernel;
@@ -605,10 +267,14 @@ std::string world::fingerprint() const {
 
 const std::vector<std::uint8_t>& world::choices() const noexcept { return state_->choices; }
 
+const fiber& world::fiber_at(std::uint32_t index) const noexcept {
+  return *state_->fibers[switcher::select(*state_, index)];
+}
+
 std::string world::label(std::uint32_t index) const {
   const auto& s = *state_;
   if (index >= s.at_choice.fibers) return "time";
-  const fiber& f = *s.fibers[switcher::select(s, index)];
+  const fiber& f = fiber_at(index);
   std::string out = f.name;
   out += ' ';
   out += name_of(f.pending);
@@ -633,25 +299,6 @@ void world::violate(std::string_view invariant, std::string message) {
   violation_.emplace(std::string(invariant), std::string(message.data(), message.size()), event_count_, choice_count_);
 }
 
-void world::violate_and_stop(std::string_view invariant, std::string message) {
-  violate(invariant, std::move(message));
-  if (running_ == nullptr) {
-    std::fprintf(stderr, "holdfast-sim: %s outside any fiber: %s\n", violation_->invariant.c_str(),
-                 violation_->message.c_str());
-    std::abort();
-  }
-  detail::kernel_depth = 1;
-  fiber& self = *running_;
-  self.state = fiber_state::abandoned;
-  for (;;) switcher::jump(*this, &self, nullptr);
-}
-
-void world::forgive(fiber& f) {
-  if (f.state == fiber_state::finished || f.state == fiber_state::abandoned || f.forgiven) return;
-  f.forgiven = true;
-  --state_->unfinished;
-}
-
 void world::count_handle(std::string_view kind, int change) {
   kernel_scope kernel;
   const auto found = state_->handles.find(kind);
@@ -664,237 +311,6 @@ void world::count_handle(std::string_view kind, int change) {
 void world::at_quiet_point(host& h, std::uint16_t rank, std::function<void()> probe) {
   kernel_scope kernel;
   state_->probes.push_back({&h, rank, std::move(probe)});
-}
-
-// Kernel access ------------------------------------------------------------------------------------------------------
-
-bool kernel_access::scheduling() noexcept { return detail::running_fiber != nullptr && detail::kernel_depth == 0; }
-world* kernel_access::the_world() noexcept { return detail::the_world; }
-
-void kernel_access::set_ready(world& w, fiber& f, bool ready) noexcept {
-  auto& s = *w.state_;
-  const bool bit = ready && !f.owner->paused_ && f.state != fiber_state::abandoned && f.state != fiber_state::finished;
-  const std::uint64_t mask = std::uint64_t{1} << (f.index % 64);
-  std::uint64_t& word = s.ready_bits[f.index / 64];
-  if (((word & mask) != 0) == bit) return;
-  word ^= mask;
-  if (bit)
-    ++s.ready_count;
-  else
-    --s.ready_count;
-}
-
-void kernel_access::reschedule(world& w) {
-  fiber& self = *w.running_;
-  kernel_scope kernel;
-  if (++w.step_count_ > w.settings_.steps_max)
-    w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + self.name + " is in " +
-                              std::string(name_of(self.pending)) + " " + w.object_name(self.pending_object));
-  fiber* const next = switcher::pick(w);
-  if (next == &self && self.state != fiber_state::abandoned) return;
-  // Null leaves for the main loop, which never comes back to a fiber of a run that is over.
-  do switcher::jump(w, &self, next);
-  while (self.state == fiber_state::abandoned);
-}
-
-void kernel_access::arm_deadline(world& w, fiber& f, std::int64_t deadline_ns) {
-  fiber* const sleeper = &f;
-  f.deadline_event = w.at(deadline_ns, [sleeper, &w] {
-    sleeper->deadline_event = 0;
-    if (sleeper->state != fiber_state::blocked) return;
-    sleeper->state = fiber_state::ready;
-    set_ready(w, *sleeper, true);
-  });
-}
-
-void kernel_access::disarm_deadline(world& w, fiber& f) noexcept {
-  if (f.deadline_event == 0) return;
-  w.cancel_event(f.deadline_event);
-  f.deadline_event = 0;
-}
-
-void kernel_access::check_rank(world& w, std::uint16_t rank, bool leaf, const char* name) {
-  const fiber& self = *w.running_;
-  for (unsigned i = 0; i < self.held_count; ++i) {
-    const held_lock& held = self.held[i];
-    const bool wrong = rank <= held.rank || held.rank >= 800 || (held.leaf && rank < 800);
-    if (!wrong) continue;
-    kernel_scope kernel;
-    w.violate("lock rank", self.name + " takes " + name + " (rank " + std::to_string(rank) + (leaf ? ", a leaf" : "") +
-                               ") while it holds " + w.object_name(held.object) + " (rank " +
-                               std::to_string(held.rank) + (held.leaf ? ", a leaf)" : ")"));
-    return;
-  }
-}
-
-void kernel_access::push_lock(world& w, std::uint16_t rank, bool leaf, object_id object) {
-  fiber& self = *w.running_;
-  if (self.held_count == fiber::held_max) {
-    kernel_scope kernel;
-    w.violate("lock rank", self.name + " holds " + std::to_string(fiber::held_max) + " locks");
-    return;
-  }
-  self.held[self.held_count++] = {rank, leaf, object};
-}
-
-void kernel_access::pop_lock(world& w, object_id object) {
-  fiber& self = *w.running_;
-  for (unsigned i = self.held_count; i != 0; --i)
-    if (self.held[i - 1].object == object) {
-      for (unsigned k = i - 1; k + 1 < self.held_count; ++k) self.held[k] = self.held[k + 1];
-      --self.held_count;
-      return;
-    }
-  kernel_scope kernel;
-  w.violate("lock misuse", self.name + " releases " + w.object_name(object) + ", which it does not hold");
-}
-
-bool kernel_access::has_quiet_points(world& w) noexcept { return !w.state_->probes.empty(); }
-
-void kernel_access::run_quiet_points(world& w, host& h, std::uint16_t rank) {
-  kernel_scope kernel;
-  for (auto& p : w.state_->probes)
-    if (p.where == &h && p.rank == rank) p.probe();
-}
-
-fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_function<void()> body) {
-  world& w = h.owner();
-  kernel_scope kernel;
-  auto& s = *w.state_;
-  std::unique_ptr<fiber> made;
-  if (s.spare_fibers.empty()) {
-    made = std::make_unique<fiber>();
-    const stack_memory stack = acquire_stack();
-    made->stack_low = stack.low;
-    made->stack_bytes = stack.bytes;
-  } else {
-    made = std::move(s.spare_fibers.back());
-    s.spare_fibers.pop_back();
-  }
-  const auto index = static_cast<std::uint32_t>(s.fibers.size());
-  s.fibers.push_back(std::move(made));
-  if (s.ready_bits.size() * 64 <= index) s.ready_bits.push_back(0);
-  fiber& f = *s.fibers.back();
-  std::uint32_t twin = 1;
-  for (std::uint32_t i = 0; i < index; ++i)
-    if (s.fibers[i]->owner == &h && s.fibers[i]->given_name == name) ++twin;
-  f.begin(h, index, name, twin);
-  f.context = make_fcontext(f.stack_low + f.stack_bytes, f.stack_bytes, switcher::entry);
-  ::new (f.body_storage) std::move_only_function<void()>(std::move(body));
-  ++s.unfinished;
-  set_ready(w, f, true);
-  return f;
-}
-
-fiber::~fiber() {
-  if (stack_low != nullptr) release_stack({stack_low, stack_bytes});
-}
-
-void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_t twin) {
-  owner = &h;
-  index = i;
-  given_name.assign(given);
-  name.assign(h.name());
-  name += '/';
-  name += given;
-  if (twin > 1) name += "-" + std::to_string(twin);
-  state = fiber_state::ready;
-  pending = op_kind::start;
-  pending_object = 0;
-  next_waiter = nullptr;
-  woken = false;
-  deadline_event = 0;
-  forgiven = false;
-  held_count = 0;
-  joiners.clear();
-  slots.clear();
-  saved_kernel_depth = 0;
-  exception_state[0] = exception_state[1] = nullptr;
-  sanitizer_stack = nullptr;
-  unpoison_stack({stack_low, stack_bytes});
-}
-
-// Host ---------------------------------------------------------------------------------------------------------------
-
-host::host(world& w, std::uint16_t index, std::string name) : world_(w), index_(index), name_(std::move(name)) {}
-
-fiber& host::spawn(std::string_view name, std::move_only_function<void()> body) {
-  return kernel_access::spawn(*this, name, std::move(body));
-}
-
-void host::crash() {
-  kernel_scope kernel;
-  if (!alive_) return;
-  alive_ = false;
-  ++life_;
-  world_.log(this, hardware_event::host_crashed);
-  for (auto& hook : crash_hooks_) hook();
-  crash_hooks_.clear();
-  for (auto& f : world_.state_->fibers) {
-    if (f->owner != this || f->state == fiber_state::finished || f->state == fiber_state::abandoned) continue;
-    kernel_access::disarm_deadline(world_, *f);
-    f->state = fiber_state::abandoned;
-    kernel_access::set_ready(world_, *f, false);
-    if (!f->forgiven) --world_.state_->unfinished;
-  }
-  descriptors_.clear();
-  sleepers_.clear();
-  states_.clear();
-  heap.reset();
-}
-
-void host::restart() {
-  kernel_scope kernel;
-  alive_ = true;
-  paused_ = false;
-  leaks_on_purpose_ = false;
-}
-
-void host::pause() {
-  kernel_scope kernel;
-  if (paused_) return;
-  paused_ = true;
-  world_.log(this, hardware_event::host_paused);
-  for (auto& f : world_.state_->fibers)
-    if (f->owner == this) kernel_access::set_ready(world_, *f, false);
-}
-
-void host::resume() {
-  kernel_scope kernel;
-  if (!paused_) return;
-  paused_ = false;
-  world_.log(this, hardware_event::host_resumed);
-  for (auto& f : world_.state_->fibers)
-    if (f->owner == this && f->wants_to_run()) kernel_access::set_ready(world_, *f, true);
-}
-
-int host::open_descriptor(descriptor& d) {
-  kernel_scope kernel;
-  descriptors_[next_descriptor_] = &d;
-  return next_descriptor_++;
-}
-
-void host::close_descriptor(int number) {
-  kernel_scope kernel;
-  descriptors_.erase(number);
-}
-
-descriptor* host::find_descriptor(int number) const noexcept {
-  const auto found = descriptors_.find(number);
-  return found == descriptors_.end() ? nullptr : found->second;
-}
-
-void host::descriptor_changed(int number) {
-  kernel_scope kernel;
-  descriptor* const d = find_descriptor(number);
-  if (d == nullptr || !d->readable()) return;
-  for (const auto& [sleeping, watched] : sleepers_)
-    if (watched == number) world_.wake(*sleeping);
-}
-
-void host::watch(fiber& f, int number) { sleepers_.emplace_back(&f, number); }
-void host::unwatch(fiber& f) noexcept {
-  std::erase_if(sleepers_, [&f](const auto& entry) { return entry.first == &f; });
 }
 
 }  // namespace holdfast::sim

@@ -30,6 +30,10 @@
 
 namespace holdfast::sim {
 
+namespace detail {
+extern world* the_world;  // or null
+}
+
 /// What a fiber is about to do at a scheduling point.
 enum class op_kind : std::uint8_t {
   start, resume, lock, try_lock, unlock, lock_shared, unlock_shared, wait, notify, load, store, read_modify_write,
@@ -74,8 +78,8 @@ class world {
   world(const world&) = delete;
   world& operator=(const world&) = delete;
 
-  static world& current() noexcept;
-  static bool exists() noexcept;
+  static world& current() noexcept { return *detail::the_world; }
+  static bool exists() noexcept { return detail::the_world != nullptr; }
 
   // Setting up --------------------------------------------------------------------------------------------
   host& add_host(std::string_view name);  // [kernel]
@@ -141,6 +145,8 @@ class world {
   const std::vector<std::uint8_t>& choices() const noexcept;  // indices, LEB128
   /// Label of entry `index` at the current choice point; valid inside `listener::on_choice` and `strategy::choose`.
   std::string label(std::uint32_t index) const;
+  /// The fiber that entry `index` of the current choice point stands for, below `choice_point::fibers`; valid as `label`.
+  const fiber& fiber_at(std::uint32_t index) const noexcept;
   /// 32-bit check of the labels of the whole enabled set; valid as `label`.
   std::uint32_t enabled_check() const;
 
@@ -174,17 +180,19 @@ class world {
   friend struct kernel_access;
   friend struct switcher;
   void log_event(host* h, logged_event& e);
+  void report_stuck();
   struct state;
 
-  world_settings settings_;
+  // What every scheduling point reads stands first.
   strategy& strategy_;
-  std::vector<std::unique_ptr<host>> hosts_;
-  std::int64_t now_ns_ = 0;
-  bool calm_ = false;
   fiber* running_ = nullptr;
-  std::uint64_t event_count_ = 0;
+  std::int64_t now_ns_ = 0;
   std::uint64_t step_count_ = 0;
   std::uint64_t choice_count_ = 0;
+  std::uint64_t event_count_ = 0;
+  bool calm_ = false;
+  world_settings settings_;
+  std::vector<std::unique_ptr<host>> hosts_;
   std::optional<violation> violation_;
   std::unique_ptr<state> state_;
   // Keyed by address but never iterated.

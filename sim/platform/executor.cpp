@@ -148,6 +148,8 @@ bool executor::arm(timer_item& item, time_point deadline) const noexcept {
     item.event = 0;  // linked for `stop` and `cancel`, never due
     return true;
   }
+  // What the world keeps of it must not lie in the host's heap, which a crash takes away.
+  kernel_scope kernel;
   item.event = s.w.at(deadline.time_since_epoch().count(), [&s, &item, &machine = s.machine, life = s.machine.life()] {
     if (machine.life() != life) return;
     s.unlink(item);

@@ -10,12 +10,14 @@ void add_builtin_scenarios() {
   added = true;
   add_pinned_scenarios();
   add_get_scenarios();
+  add_scripted_scenarios();
   add_base_gate_scenario();
   add_base_turn_scenario();
   add_base_ledger_scenario();
   add_base_extent_scenario();
   add_base_generation_scenario();
   add_base_wait_scenario();
+  add_base_quarantine_scenario();
 }
 
 }  // namespace holdfast::sim

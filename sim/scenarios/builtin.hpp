@@ -5,11 +5,13 @@ namespace holdfast::sim {
 
 void add_pinned_scenarios();
 void add_get_scenarios();
+void add_scripted_scenarios();
 void add_base_gate_scenario();
 void add_base_turn_scenario();
 void add_base_ledger_scenario();
 void add_base_extent_scenario();
 void add_base_generation_scenario();
 void add_base_wait_scenario();
+void add_base_quarantine_scenario();
 
 }  // namespace holdfast::sim

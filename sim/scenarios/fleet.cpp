@@ -19,26 +19,31 @@ struct verb {
   step_result (*run)(fleet&, fleet_node&, const op&);
 };
 
+template <step_result (pool_user::*Do)(const op&)>
+step_result by_user(fleet&, fleet_node& node, const op& step) {
+  return (node.user.*Do)(step);
+}
+
 // One table: what an op needs, and what it does.
 constexpr verb verbs[] = {
-    {"alloc", {"slot", "bytes"}, {}, &fleet_ops::alloc},
-    {"alloc_start", {"slot", "bytes"}, {}, &fleet_ops::alloc_start},
-    {"await", {"slot"}, {}, &fleet_ops::await},
-    {"cancel", {"slot"}, {}, &fleet_ops::cancel},
-    {"check", {"slot"}, {}, &fleet_ops::check},
+    {"alloc", {"slot", "bytes"}, {}, &by_user<&pool_user::alloc>},
+    {"alloc_start", {"slot", "bytes"}, {}, &by_user<&pool_user::alloc_start>},
+    {"await", {"slot"}, {}, &by_user<&pool_user::await>},
+    {"cancel", {"slot"}, {}, &by_user<&pool_user::cancel>},
+    {"check", {"slot"}, {}, &by_user<&pool_user::check>},
     {"close", {}, {"host"}, &fleet_ops::close},
     {"connect", {}, {"host"}, &fleet_ops::connect},
     {"crash", {}, {"host"}, &fleet_ops::crash},
-    {"fill", {"slot", "seed"}, {}, &fleet_ops::fill},
-    {"free", {"slot"}, {}, &fleet_ops::free},
+    {"fill", {"slot", "seed"}, {}, &by_user<&pool_user::fill>},
+    {"free", {"slot"}, {}, &by_user<&pool_user::free>},
     {"get", {"slot"}, {"name"}, &fleet_ops::get},
     {"get_start", {"slot"}, {"name"}, &fleet_ops::get_start},
     {"pause", {}, {"host"}, &fleet_ops::pause},
     {"publish", {"slot"}, {"name"}, &fleet_ops::publish},
     {"resume", {}, {"host"}, &fleet_ops::resume},
     {"shutdown", {}, {}, &fleet_ops::shutdown},
-    {"sleep", {"ns"}, {}, &fleet_ops::sleep},
-    {"try_alloc", {"slot", "bytes"}, {}, &fleet_ops::try_alloc},
+    {"sleep", {"ns"}, {}, &by_user<&pool_user::sleep>},
+    {"try_alloc", {"slot", "bytes"}, {}, &by_user<&pool_user::try_alloc>},
     {"wait", {}, {"name"}, &fleet_ops::wait},
 };
 
@@ -60,10 +65,7 @@ std::optional<std::string> fleet::inspect(const op& step) const {
     if (!need.empty() && !step.numbers.contains(std::string(need))) return "it needs the number \"" + std::string(need) + "\"";
   for (const std::string_view need : known->words)
     if (!need.empty() && !step.words.contains(std::string(need))) return "it needs the word \"" + std::string(need) + "\"";
-  if (const std::int64_t slot = step.number("slot"); slot < 0 || slot >= fleet_node::slots_max)
-    return "slot " + std::to_string(slot) + " is not in 0..63";
-  if (step.number("bytes") < 0 || step.number("ns") < 0 || step.number("deadline_ns") < 0)
-    return "a size or a time is negative";
+  if (auto wrong = pool_user::inspect(step)) return wrong;
   const auto known_host = [this](const std::string& name) {
     return std::find(settings.hosts.begin(), settings.hosts.end(), name) != settings.hosts.end();
   };
@@ -89,7 +91,7 @@ void fleet::watch_ledger(host& h) {
   the_world.at_quiet_point(h, holdfast::lock_ranks::base_ledger.rank, [this, &h] {
     const auto node = nodes.find(h.name());
     if (node == nodes.end()) return;
-    const std::uint64_t books = node->second->pool().registered_bytes();
+    const std::uint64_t books = node->second->user.pool->registered_bytes();
     const std::uint64_t told = charged_by_events[h.index()];
     if (books != told)
       the_world.violate("PM-I7", h.name() + ": the ledger has " + std::to_string(books) + " bytes charged, its events say " +

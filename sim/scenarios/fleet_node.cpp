@@ -2,10 +2,6 @@
 
 #include <sim/kernel/kernel_scope.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-
-#include <cstring>
-
 namespace holdfast::sim {
 
 namespace hf = holdfast;
@@ -16,46 +12,9 @@ hf::platform::time_point in(world& w, std::int64_t ns) {
   return hf::platform::time_point{hf::platform::duration{w.now() + ns}};
 }
 
-step_result failed(const hf::error& why) { return {false, static_cast<std::uint64_t>(why.code)}; }
-
-// The byte at `offset` of a pattern: differs between seeds and between offsets.
-std::byte pattern_at(std::uint64_t seed, std::size_t offset) {
-  return static_cast<std::byte>((seed * 167 + offset * 31 + (offset >> 8) * 7 + 1) & 0xff);
-}
-
-void write_pattern(std::span<std::byte> bytes, std::uint64_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(seed, i);
-}
-
-std::optional<std::size_t> first_difference(std::span<const std::byte> bytes, std::uint64_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    if (bytes[i] != pattern_at(seed, i)) return i;
-  return std::nullopt;
-}
-
-fleet_node::slot& slot_of(fleet_node& node, const op& step) { return node.slots[step.number("slot")]; }
-
-// An ok answer has the source's bytes; the buffer goes back into its slot.
-step_result accept(fleet& f, fleet_node& node, const op& step, fleet_node::slot& s,
-                   hf::result<hf::pinned::get_answer> answer, const std::string& source) {
-  if (!answer) return failed(answer.error());
-  s.held = std::move(answer->destination);
-  s.pattern.reset();
-  if (!answer->outcome) return failed(answer->outcome.error());
-  const published& from = f.board.at(source);
-  if (const auto wrong = first_difference(s.held.bytes().first(from.where.length), from.pattern)) {
-    kernel_scope kernel;
-    f.the_world.violate("W-9", node.machine.name() + " slot " + std::to_string(step.number("slot")) +
-                                   ": a GET of " + source + " reported success, but byte " + std::to_string(*wrong) +
-                                   " is not the source's");
-  }
-  if (s.held.size() == from.where.length) s.pattern = from.pattern;
-  return {};
-}
-
 }  // namespace
 
-fleet_node::fleet_node(fleet& f, host& h) : of(f), machine(h), platform(h, f.settings.executor_threads) {}
+fleet_node::fleet_node(fleet& f, host& h) : of(f), machine(h), platform(h, f.settings.executor_threads), user(f.the_world, h) {}
 
 bool fleet_node::open() {
   hf::runtime_options options;
@@ -73,6 +32,7 @@ bool fleet_node::open() {
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
   core.emplace(std::move(*made));
+  user.pool = &core->pinned();
   return true;
 }
 
@@ -139,9 +99,9 @@ void run_node(fleet& f, host& h) {
   }
   f.everyone_done.wait(w);
   // Callers may keep buffers past the shutdown; here some are dropped before and some after.
-  for (std::size_t i = 0; i < fleet_node::slots_max; i += 2) node.slots[i] = {};
+  for (std::size_t i = 0; i < pool_user::slots_max; i += 2) node.user.slots[i] = {};
   node.shut_down(f.settings.shutdown_ns);
-  for (auto& slot : node.slots) slot = {};
+  for (auto& slot : node.user.slots) slot = {};
   {
     kernel_scope kernel;
     f.nodes.erase(h.name());
@@ -149,118 +109,26 @@ void run_node(fleet& f, host& h) {
   if (h.leaks_on_purpose() || (opened && !node.witnessed)) exit_process(f, h);
 }
 
-step_result fleet_ops::alloc(fleet& f, fleet_node& node, const op& step) {
-  (void)f;
-  auto got = node.pool().async_alloc(static_cast<std::uint64_t>(step.number("bytes")),
-                                    hf::pinned::alloc_options{.own_arena = step.number("own") != 0}, hf::block);
-  if (!got) return failed(got.error());
-  fleet_node::slot& s = slot_of(node, step);
-  s.held = std::move(*got);
-  s.pattern.reset();
-  return {};
-}
-
-step_result fleet_ops::try_alloc(fleet& f, fleet_node& node, const op& step) {
-  (void)f;
-  auto got = node.pool().try_alloc(static_cast<std::uint64_t>(step.number("bytes")));
-  if (!got) return failed(got.error());
-  fleet_node::slot& s = slot_of(node, step);
-  s.held = std::move(*got);
-  s.pattern.reset();
-  return {};
-}
-
-step_result fleet_ops::alloc_start(fleet& f, fleet_node& node, const op& step) {
-  auto going = std::make_shared<flight>();
-  slot_of(node, step).started = going;
-  node.pool().async_alloc(static_cast<std::uint64_t>(step.number("bytes")),
-                         hf::pinned::alloc_options{.own_arena = step.number("own") != 0},
-                         boost::asio::bind_cancellation_slot(
-                             going->signal.slot(), [going, &w = f.the_world](hf::result<hf::pinned::buffer> answer) {
-                               going->allocated.emplace(std::move(answer));
-                               going->ended.open(w);
-                             }));
-  return {};
-}
-
 step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
+  pool_user::slot& s = node.user.slot_of(step);
   if (!s.held) return {false, 0};
-  const std::string& name = step.words.at("name");
   published* from = nullptr;
   {
     kernel_scope kernel;
-    from = &f.board[name];
+    from = &f.board[step.words.at("name")];
   }
   from->there.wait(f.the_world);
-  auto going = std::make_shared<flight>();
-  s.started = going;
-  s.source = name;
-  s.pattern.reset();
-  node.pool().async_get(from->owner, from->where, std::move(s.held),
-                       boost::asio::bind_cancellation_slot(
-                           going->signal.slot(), [going, &w = f.the_world](hf::result<hf::pinned::get_answer> answer) {
-                             going->fetched.emplace(std::move(answer));
-                             going->ended.open(w);
-                           }));
-  return {};
-}
-
-step_result fleet_ops::await(fleet& f, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
-  const std::shared_ptr<flight> going = s.started;
-  if (!going) return {false, 0};
-  going->ended.wait(f.the_world);
-  s.started.reset();
-  if (going->fetched) return accept(f, node, step, s, std::move(*going->fetched), s.source);
-  if (!*going->allocated) return failed(going->allocated->error());
-  s.held = std::move(**going->allocated);
-  s.pattern.reset();
-  return {};
-}
-
-step_result fleet_ops::cancel(fleet&, fleet_node& node, const op& step) {
-  const std::shared_ptr<flight> going = slot_of(node, step).started;
-  if (!going) return {false, 0};
-  going->signal.emit(boost::asio::cancellation_type::terminal);
-  return {};
+  return node.user.begin_get(s, from->owner, from->where, from->pattern);
 }
 
 step_result fleet_ops::get(fleet& f, fleet_node& node, const op& step) {
   const step_result begun = get_start(f, node, step);
   if (!begun.ok) return begun;
-  return await(f, node, step);
-}
-
-step_result fleet_ops::check(fleet& f, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
-  if (!s.held || !s.pattern) return {false, 0};
-  if (const auto wrong = first_difference(s.held.bytes(), *s.pattern)) {
-    kernel_scope kernel;
-    f.the_world.violate("W-3", node.machine.name() + " slot " + std::to_string(step.number("slot")) + ": byte " +
-                                   std::to_string(*wrong) + " of a live buffer changed under its owner");
-  }
-  return {};
-}
-
-step_result fleet_ops::fill(fleet&, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
-  if (!s.held) return {false, 0};
-  s.pattern = static_cast<std::uint64_t>(step.number("seed"));
-  write_pattern(s.held.bytes(), *s.pattern);
-  return {};
-}
-
-step_result fleet_ops::free(fleet&, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
-  if (!s.held) return {false, 0};
-  s.held.reset();
-  s.pattern.reset();
-  return {};
+  return node.user.await(step);
 }
 
 step_result fleet_ops::publish(fleet& f, fleet_node& node, const op& step) {
-  fleet_node::slot& s = slot_of(node, step);
+  const pool_user::slot& s = node.user.slot_of(step);
   const auto reference = s.held.remote();
   kernel_scope kernel;
   published& entry = f.board[step.words.at("name")];
@@ -288,7 +156,7 @@ step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {
   other.there.wait(f.the_world);
   if (other.failed) return {false, 0};
   auto met = node.peers().async_connect(std::string(other.address), hf::peer_id{}, hf::block);
-  if (!met) return failed(met.error());
+  if (!met) return refused_step(met.error());
   return {};
 }
 
@@ -296,7 +164,7 @@ step_result fleet_ops::close(fleet& f, fleet_node& node, const op& step) {
   const listening_host& other = f.listening.at(step.words.at("host"));
   const hf::peer_id whom = other.self;
   auto ended = node.peers().async_close(whom, in(f.the_world, step.number("deadline_ns", 1'000'000)), hf::block);
-  if (!ended) return failed(ended.error());
+  if (!ended) return refused_step(ended.error());
   return {};
 }
 
@@ -327,18 +195,6 @@ step_result fleet_ops::resume(fleet& f, fleet_node&, const op& step) {
 
 step_result fleet_ops::shutdown(fleet& f, fleet_node& node, const op& step) {
   node.shut_down(step.number("deadline_ns", f.settings.shutdown_ns));
-  return {};
-}
-
-step_result fleet_ops::sleep(fleet& f, fleet_node& node, const op& step) {
-  latch woken;
-  {
-    kernel_scope kernel;
-    f.the_world.at(f.the_world.now() + step.number("ns"), [&woken, &f, &m = node.machine, life = node.machine.life()] {
-      if (m.life() == life) woken.open(f.the_world);
-    });
-  }
-  woken.wait(f.the_world);
   return {};
 }
 

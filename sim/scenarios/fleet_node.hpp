@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sim/scenarios/fleet.hpp>
+#include <sim/scenarios/pool_user.hpp>
 
 #include <sim/kernel/world.hpp>
 
@@ -10,8 +11,6 @@
 #include <holdfast/runtime/runtime.hpp>
 #include <holdfast/runtime/ucx_device.hpp>
 #include <holdfast/transport/transport.hpp>
-
-#include <boost/asio/cancellation_signal.hpp>
 
 #include <map>
 #include <memory>
@@ -67,39 +66,22 @@ class fleet final : public interpreter, public listener {
   latch everyone_started;
 };
 
-/// What was started in a slot and not waited for. Shared with the handler, in the host's heap.
-struct flight {
-  boost::asio::cancellation_signal signal;
-  latch ended;
-  std::optional<holdfast::result<holdfast::pinned::get_answer>> fetched;
-  std::optional<holdfast::result<holdfast::pinned::buffer>> allocated;
-};
-
 class fleet_node {
  public:
-  static constexpr std::int64_t slots_max = 64;
   fleet_node(fleet& of, host& machine);
 
   /// Makes the runtime. False: the fault plan spoiled it; nothing is left.
   bool open();
   /// Idempotent: later calls do nothing.
   void shut_down(std::int64_t deadline_ns);
-  holdfast::pinned::memory& pool() noexcept { return core->pinned(); }
   holdfast::transport::transport& peers() noexcept { return *core->peers(); }
-
-  struct slot {
-    holdfast::pinned::buffer held;
-    std::optional<std::uint64_t> pattern;
-    std::shared_ptr<flight> started;
-    std::string source;  // board name of a GET that was started
-  };
 
   fleet& of;
   host& machine;
   // Destroyed bottom-up: users before what they use.
   holdfast::platform::host platform;
   std::optional<holdfast::runtime> core;
-  slot slots[slots_max];
+  pool_user user;
   bool shut = false;
   bool witnessed = false;             // the shutdown proved that worker and context are gone
   std::uint64_t bytes_registered = 0;  // charged when the shutdown's report was made
@@ -109,24 +91,15 @@ class fleet_node {
 void run_node(fleet& f, host& h);
 
 struct fleet_ops {
-  static step_result alloc(fleet&, fleet_node&, const op&);
-  static step_result alloc_start(fleet&, fleet_node&, const op&);
-  static step_result await(fleet&, fleet_node&, const op&);
-  static step_result cancel(fleet&, fleet_node&, const op&);
-  static step_result check(fleet&, fleet_node&, const op&);
   static step_result close(fleet&, fleet_node&, const op&);
   static step_result connect(fleet&, fleet_node&, const op&);
   static step_result crash(fleet&, fleet_node&, const op&);
-  static step_result fill(fleet&, fleet_node&, const op&);
-  static step_result free(fleet&, fleet_node&, const op&);
   static step_result get(fleet&, fleet_node&, const op&);
   static step_result get_start(fleet&, fleet_node&, const op&);
   static step_result pause(fleet&, fleet_node&, const op&);
   static step_result publish(fleet&, fleet_node&, const op&);
   static step_result resume(fleet&, fleet_node&, const op&);
   static step_result shutdown(fleet&, fleet_node&, const op&);
-  static step_result sleep(fleet&, fleet_node&, const op&);
-  static step_result try_alloc(fleet&, fleet_node&, const op&);
   static step_result wait(fleet&, fleet_node&, const op&);
 };
 

@@ -2,6 +2,7 @@
 // tested on failures that are there for certain.
 #include <holdfast/platform/atomic.hpp>
 
+#include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/host.hpp>
 #include <sim/kernel/world.hpp>
 #include <sim/scenarios/scenario.hpp>
@@ -30,7 +31,7 @@ struct shared_state {
   std::vector<std::pair<std::string, std::vector<op>>> lanes;
 };
 
-// Ops "add", "enter" and "stray" on the fibers of one host.
+// Steps of the fibers of one host.
 void execute(shared_state& s, const op& step) {
   if (step.what == "add") {
     const std::uint64_t seen = s.counter.load();
@@ -46,6 +47,11 @@ void execute(shared_state& s, const op& step) {
   } else if (step.what == "spin") {
     for (volatile bool on = s.spins; on;) {
     }
+  } else if (step.what == "heed" || step.what == "ignore") {
+    kernel_scope kernel;
+    host& here = *s.w.running_host();
+    const fault* const struck = fault_plan::of(s.w).strike(here, "nic.register");
+    if (struck != nullptr && step.what == "heed") s.w.log(&here, hardware_event::nic_register_refused, 1, 4096);
   } else if (step.what == "stray") {
     // A number that no seed decides.
     static std::uint64_t runs = 0;
@@ -55,7 +61,7 @@ void execute(shared_state& s, const op& step) {
 }
 
 bool known(const std::string& what) {
-  for (const char* name : {"add", "add_right", "enter", "spin", "stray"}) {
+  for (const char* name : {"add", "add_right", "enter", "heed", "ignore", "spin", "stray"}) {
     if (what == name) return true;
   }
   return false;
@@ -63,8 +69,8 @@ bool known(const std::string& what) {
 
 class broken final : public scenario {
  public:
-  broken(std::string name, std::string text, std::string step)
-      : name_(std::move(name)), text_(std::move(text)), step_(std::move(step)) {}
+  broken(std::string name, std::string text, std::string step, std::vector<fault> faults)
+      : name_(std::move(name)), text_(std::move(text)), step_(std::move(step)), faults_(std::move(faults)) {}
 
   std::string_view name() const noexcept override { return name_; }
   std::string_view text() const noexcept override { return text_; }
@@ -77,6 +83,7 @@ class broken final : public scenario {
 
   plan generate(const parameters& p, std::uint64_t) const override {
     plan out;
+    out.faults = faults_;
     for (std::int64_t i = 0; i < p.at("fibers"); ++i) {
       out.ops.push_back({"a/app-" + std::to_string(i + 1), step_, {{"times", p.at("times")}}, {}});
     }
@@ -114,16 +121,23 @@ class broken final : public scenario {
 
  private:
   std::string name_, text_, step_;
+  std::vector<fault> faults_;
 };
 
-std::unique_ptr<scenario> make(const char* name, const char* text, const char* step) {
-  return std::make_unique<broken>(name, text, step);
+std::unique_ptr<scenario> make(const char* name, const char* text, const char* step, std::vector<fault> faults = {}) {
+  return std::make_unique<broken>(name, text, step, std::move(faults));
 }
+
+// With two fibers that run the step once each, there is no third pass.
+fault refuse(std::uint64_t nth) { return {"nic.register", "a", nth, 1, "refuse", 0}; }
 
 scenario_registrar lost(make("test-lost-update", "fibers add by load and store", "add"));
 scenario_registrar right(make("test-right", "fibers add in one step", "add_right"));
 scenario_registrar crash(make("test-crash", "crashes when two fibers meet", "enter"));
 scenario_registrar spin(make("test-spin", "may never come to a scheduling point", "spin"));
+scenario_registrar heeded(make("test-fault-heeded", "asks for a planned fault and acts on it", "heed", {refuse(2)}));
+scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore", {refuse(1)}));
+scenario_registrar idle(make("test-fault-idle", "plans a fault that never comes", "heed", {refuse(3)}));
 scenario_registrar stray(make("test-stray", "logs what no seed decides", "stray"));
 
 }  // namespace

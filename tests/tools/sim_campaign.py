@@ -69,6 +69,36 @@ class Campaign(SimTest):
         self.assertEqual(sum(map(len, parts)), len(whole))
         self.assertTrue(all(parts))
 
+    def test_a_seed_alone_makes_the_run_that_the_campaign_made(self):
+        words = ["test-lost-update", "--set", "times=3"]
+        document = self.sim("campaign", *words, "--seeds", "1..60", "--stop-after", 10_000, "--json").json()
+        found = {v["seed"]: v for v in document["violations"]}
+        self.assertGreater(len({v["strategy"] for v in found.values()}), 5)
+        for seed in range(1, 31):
+            run = self.sim("run", *words, "--seed", seed, "--json")
+            self.assertEqual(run.code, 1 if seed in found else 0, run)
+            if seed in found:
+                again = run.json()["violations"][0]
+                for field in ("invariant", "message", "strategy"):
+                    self.assertEqual(again[field], found[seed][field])
+        # Another scenario has another mix for the same seeds.
+        mixes = [[self.sim("run", scenario, "--seed", seed, "--json").json()["strategy"] for seed in range(1, 9)]
+                 for scenario in ("test-lost-update", "test-right")]
+        self.assertNotEqual(mixes[0], mixes[1])
+
+    def test_the_printed_run_command_makes_the_violation_again(self):
+        answer = self.sim("campaign", "test-lost-update", "test-right", "--set", "times=3", "--seeds", "1..50",
+                          "--stop-after", 1)
+        lines = {line.split()[0]: line.split(None, 1)[1] for line in answer.out.splitlines() if line.startswith("  ")}
+        again = self.shell(lines["run"])
+        self.assertEqual(again.code, 1, again)
+        self.assertEqual(answer.out.splitlines()[0], again.out.splitlines()[0])
+
+    def test_a_given_strategy_is_the_only_one(self):
+        document = self.sim("campaign", "test-lost-update", "--strategy", "random:stay=300,time=0", "--seeds", "1..100",
+                            "--json").json()
+        self.assertEqual({v["strategy"] for v in document["violations"]}, {"random:stay=300,time=0"})
+
     def test_a_run_that_does_not_repeat_itself_is_exit_4_and_the_first_event_is_named(self):
         answer = self.sim("campaign", "test-stray", "--seeds", "1..10")
         self.assertEqual(answer.code, 4, answer)
@@ -84,16 +114,60 @@ class Campaign(SimTest):
 
     def test_what_was_promised_and_not_exercised_is_exit_5(self):
         # Few runs: something is left out for certain, and the program must say so.
-        done = subprocess.run([BROKEN.parent.parent / "holdfast-sim", "campaign", "--seeds", "1..1", "--json"], cwd=self.dir,
-                              capture_output=True, timeout=280)
+        program = BROKEN.parent / "unreached_mark"
+        words = [program, "campaign", "--seeds", "1..1"]
+        done = subprocess.run([*words, "--json"], cwd=self.dir, capture_output=True, timeout=280)
         document = json.loads(done.stdout)
         never = ["invariant " + i["id"] for i in document["invariants"] if i["exercised"] == 0]
-        inert = [f["name"] for f in document["faults"] if f["struck"] == 0]
+        never += ["mark " + m["id"] for m in document["reached"] if m["runs"] == 0]
         self.assertTrue(document["complete"])
-        self.assertEqual((document["unreached"], document["inert_faults"]), (never, inert))
-        self.assertEqual(done.returncode, 1 if document["violations"] else 5 if never or inert else 0)
+        self.assertEqual((document["violations"], document["unreached"]), ([], never))
+        self.assertIn("mark T-M1", never)
+        self.assertEqual(done.returncode, 5)
+        done = subprocess.run(words, cwd=self.dir, capture_output=True, timeout=280)
+        self.assertEqual(done.returncode, 5)
+        lines = done.stdout.decode().splitlines()
+        self.assertIn("never reached: mark T-M1: the impossible happened", lines)
+        self.assertEqual(int(LAST.match(lines[-1]).group(4)), len(never))
+        done = subprocess.run([program, "list", "reached"], cwd=self.dir, capture_output=True, timeout=280)
+        self.assertIn("the impossible happened (in 0 runs)", done.stdout.decode())
         # A part of the scenarios promises nothing about the whole.
         self.assertEqual(self.sim("campaign", "test-right", "--seeds", "1..1").code, 0)
+
+    def test_marks_are_counted_whatever_process_reached_them(self):
+        words = ["campaign", "base-gate", "budget-edge", "pool-churn", "--seeds", "1..60", "--json"]
+        counts = [self.sim(*words, "--jobs", jobs).json()["reached"] for jobs in (1, 4)]
+        self.assertEqual(counts[0], counts[1])
+        runs = {m["id"]: m["runs"] for m in counts[0]}
+        self.assertGreater(runs["PM-H42"], 1)
+        # Nobody fetches anything in these scenarios, which is no failure of a part.
+        self.assertEqual(runs["TP-H7"], 0)
+        self.assertEqual(self.sim(*words).code, 0)
+
+    def test_a_fault_that_never_fires_is_exit_5_and_named(self):
+        answer = self.sim("campaign", "test-fault-idle", "test-right", "--seeds", "1..50")
+        self.assertEqual(answer.code, 5, answer)
+        # Two of the fifty runs are made twice.
+        self.assertIn("inert fault: test-fault-idle nic.register:refuse: planned in 51 runs, never fired", answer.out)
+        self.assertEqual(self.last(answer)[2:], [0, 0, 0])
+
+    def test_a_fault_that_changes_nothing_is_exit_5_and_named(self):
+        for jobs in (1, 3):
+            answer = self.sim("campaign", "test-fault-ignored", "--seeds", "1..60", "--jobs", jobs, "--json")
+            self.assertEqual(answer.code, 5, answer)
+            document = answer.json()
+            self.assertEqual(document["inert_faults"], [
+                "test-fault-ignored nic.register:refuse: planned in 61 runs, fired in 61, changed nothing"])
+            self.assertEqual(document["faults"], [{"name": "nic.register:refuse", "scenario": "test-fault-ignored",
+                                                   "planned": 61, "struck": 61, "effect": False}])
+
+    def test_a_fault_with_an_effect_is_fine_and_few_runs_are_no_proof(self):
+        answer = self.sim("campaign", "test-fault-heeded", "--seeds", "1..60", "--json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual([(f["struck"], f["effect"]) for f in answer.json()["faults"]], [(61, True)])
+        self.assertEqual(answer.json()["inert_faults"], [])
+        for scenario in ("test-fault-idle", "test-fault-ignored"):
+            self.assertEqual(self.sim("campaign", scenario, "--seeds", "1..20").code, 0)
 
     def test_time_bounds_a_campaign(self):
         began = time.monotonic()
@@ -203,6 +277,9 @@ class Campaign(SimTest):
         self.assertEqual(list(mine), ["name", "text", "parameters", "small"])
         self.assertTrue({"id", "text", "evaluated", "exercised"} <= set(document["invariants"][0]))
         self.assertTrue({"name", "states", "transitions"} <= set(document["models"][0]))
+        self.assertEqual(set(document["reached"][0]), {"id", "text", "runs"})
+        self.assertGreater(sum(m["runs"] for m in document["reached"]), 0)
+        self.assertGreater(sum(i["exercised"] for i in document["invariants"]), 0)
         self.assertIn("nic.register", [f["name"] for f in document["faults"]])
         self.assertEqual(self.left(), [])
 

@@ -20,6 +20,7 @@ namespace transport {
 class teardown;
 }
 class host_backend;
+class scripted_teardown;
 
 class witness {
  public:
@@ -35,9 +36,10 @@ class witness {
 
  private:
   // `teardown` is the one class of a transport that sees the destructions return. The host backend has no device at
-  // all: it has seen enough when its only thread ended.
+  // all: it has seen enough when its only thread ended. The simulator's scripted device is told how it ends.
   friend class transport::teardown;
   friend class host_backend;
+  friend class scripted_teardown;
   witness(std::uint64_t incarnation, std::uint64_t epoch, bool fences_gets) noexcept
       : incarnation_(incarnation), epoch_(epoch), fences_gets_(fences_gets) {}
 

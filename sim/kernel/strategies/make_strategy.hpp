@@ -13,7 +13,9 @@
 
 namespace holdfast::sim {
 
-/// "fifo", "random", "random:stay=700,time=20", "exhaustive:2". A replay needs a record and is made by its constructor.
+/// "fifo", "random", "random:stay=700,time=20", "pct:3", "pct:3,2000", "exhaustive:2". A replay needs a record and is
+/// made by its constructor. `strategy::name` gives the canonical text after a run began: with the weights or the length
+/// that the run drew, if none were given. That text and the seed make the same choices again.
 std::expected<std::unique_ptr<strategy>, std::string> make_strategy(const std::string& text);
 
 }  // namespace holdfast::sim

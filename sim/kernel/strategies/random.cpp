@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint32_t stays[] = {200, 500, 500, 700, 850, 900, 950, 980};
 constexpr std::uint32_t times[] = {0, 1, 5, 20, 20, 60, 150, 400};
 
+constexpr std::uint64_t stream_name = random_stream::hash_of("strategy");
+
 constexpr std::uint32_t threshold(std::uint32_t permille) noexcept { return permille * 65536 / 1000; }
 
 // Below `bound` by the high half of a product, from the upper 32 bits.
@@ -28,7 +30,7 @@ std::string_view random_strategy::name() const noexcept {
 }
 
 void random_strategy::begin(world& w) {
-  stream_ = random_stream::derive(w.settings().seed, "strategy");
+  stream_ = random_stream::derive_hashed(w.settings().seed, stream_name);
   // Drawn even if given, so that giving what was drawn repeats the run.
   const std::uint64_t drawn = stream_.next();
   weights_ = given_ ? *given_ : random_weights{stays[drawn & 7], times[(drawn >> 8) & 7]};

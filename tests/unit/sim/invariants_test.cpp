@@ -131,6 +131,12 @@ told& settle(told& t) {
   t.device(hardware_event::pages_returned, 50, mib).core(event_id::block_freed, 5, mib);
   return t.on_fiber(app);
 }
+// Span 9 of 512 bytes stays in quarantine 1 until operation 20 completes.
+told& admit(told& t) {
+  t.core(event_id::quarantine_entered, 1, 2, 9, 512, 4, 1 << 2);
+  return t.core(event_id::quarantine_awaits, 1, 2, 9, 20, 0, 0);
+}
+told& complete(told& t) { return t.core(event_id::quarantine_left, 1, 2, 9, 512, 2, 20); }
 told& end_shutdown(told& t) { return t.on_fiber(app).core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0); }
 
 TEST(invariants, hold_over_a_whole_life) {
@@ -144,6 +150,16 @@ TEST(invariants, hold_over_a_whole_life) {
   unmap(t);
   settle(t);
   end_shutdown(t).rest();
+  EXPECT_EQ(t.broken(), "") << t.message();
+}
+
+TEST(invariants, hold_over_stays_in_quarantine) {
+  told t;
+  complete(admit(complete(admit(t))));
+  t.core(event_id::quarantine_entered, 1, 3, 8, 64, 6, 1 << 4).core(event_id::quarantine_awaits, 1, 3, 8, 0, 0, 0);
+  t.core(event_id::quarantine_fence_begun, 1, 3, 8, 5).core(event_id::quarantine_fence_begun, 1, 3, 8, 6);
+  t.core(event_id::quarantine_left, 1, 3, 8, 64, 4, 5);
+  admit(t).core(event_id::quarantine_abandoned, 1, 1, 512).rest();
   EXPECT_EQ(t.broken(), "") << t.message();
 }
 
@@ -252,6 +268,33 @@ const wrong all_wrong[] = {
      }},
     {"PM-I7", "a counter that is not the sum",
      [](told& t) { t.core(event_id::ledger_reserved, 1, 10, 11); }},
+    {"BASE-Q1", "an entry that enters twice", [](told& t) { admit(t).core(event_id::quarantine_entered, 1, 2, 9, 512, 4, 4); }},
+    {"BASE-Q1", "an entry that leaves twice",
+     [](told& t) { complete(complete(admit(t))); }},
+    {"BASE-Q1", "an entry that leaves with other bytes",
+     [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 511, 2, 20); }},
+    {"BASE-Q1", "an entry that leaves another quarantine",
+     [](told& t) { admit(t).core(event_id::quarantine_left, 2, 2, 9, 512, 2, 20); }},
+    {"BASE-Q1", "an entry that leaves after it was given up",
+     [](told& t) { complete(admit(t).core(event_id::quarantine_abandoned, 1, 1, 512)); }},
+    {"BASE-Q2", "an entry that leaves on nothing",
+     [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 512, 0, 0); }},
+    {"BASE-Q2", "a span that leaves on an answer",
+     [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 512, 1, 9); }},
+    {"BASE-Q2", "a span that leaves on the completion of another operation",
+     [](told& t) { admit(t).core(event_id::quarantine_left, 1, 2, 9, 512, 2, 21); }},
+    {"BASE-Q2", "fences that are begun for a span",
+     [](told& t) { admit(t).core(event_id::quarantine_fence_begun, 1, 2, 9, 5); }},
+    {"BASE-Q3", "fences that were begun in an earlier stay",
+     [](told& t) {
+       for (int stay = 0; stay < 2; ++stay) {
+         t.core(event_id::quarantine_entered, 1, 3, 8, 64, 6, 1 << 4).core(event_id::quarantine_awaits, 1, 3, 8, 0, 0, 0);
+         if (stay == 0) t.core(event_id::quarantine_fence_begun, 1, 3, 8, 5);
+         t.core(event_id::quarantine_left, 1, 3, 8, 64, 4, 5);
+       }
+     }},
+    {"BASE-Q4", "a quarantine that gives up other than it has",
+     [](told& t) { admit(t).core(event_id::quarantine_abandoned, 1, 1, 511); }},
     {"PM-I8", "a reservation over the ceiling",
      [](told& t) { t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_reserved, 1, 2 * mib, 2 * mib); }},
     {"PM-I8", "more registered than charged",

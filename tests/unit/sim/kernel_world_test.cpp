@@ -102,6 +102,53 @@ TEST(KernelWorld, AWaiterThatNobodyWakesIsReportedAsALostWakeup) {
   EXPECT_NE(world.violated()->message.find("a/sleeper waits in wait condition#1"), std::string::npos);
 }
 
+/// Knows what stuck worlds of its test mean, if it is told so.
+class names_the_bug final : public sim::check {
+ public:
+  explicit names_the_bug(bool knows) : knows_(knows) {}
+  std::string_view id() const noexcept override { return "T-1"; }
+  std::string_view sentence() const noexcept override { return "whoever sleeps is woken"; }
+  std::vector<sim::event_kind> wants() const override { return {}; }
+  void begin(sim::world&) override { asked = 0; }
+  void on_event(sim::world&, const sim::logged_event&) override {}
+  void at_stuck(sim::world& w) override {
+    ++asked;
+    // Kernel scope: this allocation is none of the program's.
+    const std::string sentence(100, 'x');
+    if (knows_) w.violate("T-1", sentence);
+  }
+  unsigned asked = 0;
+
+ private:
+  bool knows_;
+};
+
+TEST(KernelWorld, ACheckThatKnowsWhyNothingCanRunIsHeardBeforeTheWorld) {
+  for (const bool knows : {false, true}) {
+    for (const bool stuck : {false, true}) {
+      scripted strategy;
+      sim::world world({}, strategy);
+      names_the_bug ignorant(false), asked(knows), late(true);
+      for (sim::check* c : {&ignorant, &asked}) world.attach(*c);
+      if (knows) world.attach(late);
+      hf::platform::mutex mutex(low);
+      hf::platform::condition_variable condition;
+      world.add_host("a").spawn("sleeper", [&] {
+        mutex.lock();
+        if (stuck) condition.wait(mutex);
+        mutex.unlock();
+      });
+      EXPECT_EQ(world.run(), stuck ? sim::run_end::violated : sim::run_end::clean);
+      EXPECT_EQ(ignorant.asked, stuck ? 1u : 0u);
+      EXPECT_EQ(asked.asked, stuck ? 1u : 0u);
+      EXPECT_EQ(late.asked, 0u) << "the first that knows is enough";
+      if (stuck) {
+        EXPECT_EQ(world.violated()->invariant, knows ? "T-1" : "lost wakeup");
+      }
+    }
+  }
+}
+
 TEST(KernelWorld, ATimedWaitEndsAtItsDeadlineInVirtualTime) {
   scripted strategy;
   sim::world world({}, strategy);

@@ -1,22 +1,17 @@
-// Strategies: the generator behind them, their weights, and what they find.
+// Strategies: the generator behind them, their weights, their names, and replay by index.
 //
 // How: the random one is asked for many prefixes of choices and must come near the number of distinct ones that chance
-// would give (a weak generator made a known tool blind to bugs that need nine choices); then three classic bugs, each a
-// world of a few fibers, must fall within a number of schedules, for a hundred seeds each.
-#include <sim/kernel/strategies/fifo.hpp>
+// would give (a weak generator made a known tool blind to bugs that need nine choices); the rest asks strategies
+// directly, or drives worlds of a few fibers.
 #include <sim/kernel/strategies/make_strategy.hpp>
 #include <sim/kernel/strategies/random.hpp>
 #include <sim/kernel/strategies/replay.hpp>
 #include <sim/kernel/world.hpp>
 
-#include <holdfast/platform/atomic.hpp>
-
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +19,6 @@
 namespace {
 
 using namespace holdfast::sim;
-using holdfast::platform::atomic;
 
 world_settings seeded(std::uint64_t seed) {
   world_settings out;
@@ -99,10 +93,54 @@ TEST(RandomStrategy, GivenTheWeightsItDrewRepeatsTheRun) {
 TEST(MakeStrategy, RefusesWhatItDoesNotKnow) {
   for (const char* text : {"", "luck", "fifo:", "fifo:1", "random:", "random:stay", "random:stay=", "random:stay=-1",
                            "random:stay=1001", "random:go=1", "random:stay=1,,time=1", "random:stay=1,", "exhaustive",
-                           "exhaustive:", "exhaustive:65", "exhaustive:x", "replay"}) {
+                           "exhaustive:", "exhaustive:65", "exhaustive:x", "replay", "random:stay=1,stay=2", "pct", "pct:",
+                           "pct:0", "pct:17", "pct:x", "pct:3,", "pct:3,0", "pct:3,x", "pct:3,1000000001", "pct:3,10,1",
+                           "pct:-1", "pct:3, 10"}) {
     const auto made = make_strategy(text);
     EXPECT_FALSE(made.has_value()) << text;
     EXPECT_NE(made.has_value() ? "" : made.error(), "") << text;
+  }
+}
+
+TEST(MakeStrategy, NamesWhatIsWrong) {
+  const auto wrong = [](const char* text) {
+    const auto made = make_strategy(text);
+    return made.has_value() ? "nothing" : made.error();
+  };
+  EXPECT_EQ(wrong("random:speed=1"), "random has no weight 'speed'; it has stay and time");
+  EXPECT_EQ(wrong("random:stay=1001"), "weight stay of random is '1001', not a number from 0 to 1000");
+  EXPECT_EQ(wrong("random:time"), "weight time of random is '', not a number from 0 to 1000");
+  EXPECT_EQ(wrong("random:stay=1,time=2,stay=3"), "weight stay of random is given twice");
+  EXPECT_EQ(wrong("pct:0"), "the depth of pct is '0', not a number from 1 to 16; write pct:3 or pct:3,2000");
+  EXPECT_EQ(wrong("pct:3,many"), "the length of pct is 'many', not a number of choices from 1 to 1000000000");
+  for (const char* named : {"fifo", "random:stay=N,time=N", "pct:D,K", "exhaustive:P"})
+    EXPECT_NE(wrong("luck").find(named), std::string::npos) << named;
+}
+
+TEST(MakeStrategy, TheCanonicalNameMakesTheSameStrategyAgain) {
+  const std::pair<const char*, const char*> spellings[] = {
+      {"fifo", "fifo"},
+      {"random:time=7", "random:stay=500,time=7"},
+      {"random:time=7,stay=070", "random:stay=70,time=7"},
+      {"pct:1", nullptr},
+      {"random", nullptr},
+      {"pct:3,2000", "pct:3,2000"},
+      {"pct:03,0020", "pct:3,20"},
+      {"exhaustive:2", "exhaustive:2"},
+  };
+  for (const auto& [text, canonical] : spellings) {
+    const auto made = make_strategy(text);
+    ASSERT_TRUE(made.has_value()) << made.error();
+    world w(seeded(11), **made);
+    (*made)->begin(w);
+    const std::string name((*made)->name());
+    if (canonical != nullptr) {
+      EXPECT_EQ(name, canonical);
+    }
+    const auto again = make_strategy(name);
+    ASSERT_TRUE(again.has_value()) << again.error();
+    (*again)->begin(w);
+    EXPECT_EQ((*again)->name(), name);
   }
 }
 
@@ -137,124 +175,6 @@ TEST(IndexReplay, ReadsIndicesOfEverySize) {
   index_replay_strategy replay(record, after_mismatch::stop);
   world w(seeded(1), replay);
   for (const std::uint32_t index : indices) EXPECT_EQ(replay.choose(w, {0xffffffff, 0xffffffff, 0, false}), index);
-}
-
-// Finding power ------------------------------------------------------------------------------------------------------
-
-// Schedules until `build` made a world that violates, at most `limit`, for each of a hundred seeds; sorted.
-std::vector<int> schedules_to_find(const std::function<void(world&)>& build, int limit) {
-  std::vector<int> out;
-  random_strategy strategy(std::nullopt);
-  for (std::uint64_t series = 0; series < 100; ++series) {
-    int made = 0;
-    bool found = false;
-    while (!found && made < limit) {
-      world w(seeded(series * 1'000'000 + static_cast<std::uint64_t>(made)), strategy);
-      build(w);
-      found = w.run() == run_end::violated;
-      ++made;
-    }
-    EXPECT_TRUE(found) << "series " << series;
-    out.push_back(made);
-  }
-  std::ranges::sort(out);
-  return out;
-}
-
-int median(const std::vector<int>& sorted) { return sorted[sorted.size() / 2]; }
-
-TEST(FindingPower, AnUpdateIsLostWithinAFewSchedules) {
-  struct {
-    atomic<int> x{0};
-    int left = 0;
-  } s;
-  const auto found = schedules_to_find(
-      [&s](world& w) {
-        s.x.store(0);
-        s.left = 2;
-        host& a = w.add_host("a");
-        for (const char* name : {"one", "two"}) {
-          a.spawn(name, [&s, &w] {
-            const int seen = s.x.load();
-            s.x.store(seen + 1);
-            if (--s.left == 0 && s.x.load() != 2) w.violate("LOST-2", "an update was lost");
-          });
-        }
-      },
-      10'000);
-  EXPECT_LE(median(found), 10);
-}
-
-TEST(FindingPower, ANeedleBehindTwentyStepsIsFound) {
-  struct {
-    atomic<int> x{0}, y{0};
-  } s;
-  const auto found = schedules_to_find(
-      [&s](world& w) {
-        s.x.store(0);
-        s.y.store(0);
-        host& a = w.add_host("a");
-        a.spawn("adds", [&s, &w] {
-          for (int i = 0; i < 20; ++i) s.x.fetch_add(1);
-          const int first = s.y.load();
-          const int second = s.y.load();
-          if (first != second) w.violate("NEEDLE-20", "y changed between two loads");
-        });
-        a.spawn("stores", [&s] { s.y.store(1); });
-      },
-      10'000);
-  EXPECT_LE(median(found), 200);
-}
-
-TEST(FindingPower, AStackWithoutTagsLosesToABA) {
-  // Nodes 0, 1, 2; head 0 -> 1 -> 2. Thread 0 pops twice; thread 1 pops twice and pushes its first back.
-  struct {
-    atomic<int> head{0};
-    atomic<int> next[3];
-    int owners[3] = {};
-
-    int pop() {
-      for (;;) {
-        int top = head.load();
-        if (top < 0) return -1;
-        const int below = next[top].load();
-        if (head.compare_exchange_strong(top, below)) return top;
-      }
-    }
-    void push(int node) {
-      for (;;) {
-        int top = head.load();
-        next[node].store(top);
-        if (head.compare_exchange_strong(top, node)) return;
-      }
-    }
-  } s;
-  const auto found = schedules_to_find(
-      [&s](world& w) {
-        s.head.store(0);
-        for (int i = 0; i < 3; ++i) {
-          s.next[i].store(i == 2 ? -1 : i + 1);
-          s.owners[i] = 0;
-        }
-        const auto take = [&s, &w](int node) {
-          if (node >= 0 && ++s.owners[node] == 2) w.violate("ABA", "a node was popped by two owners");
-          return node;
-        };
-        host& a = w.add_host("a");
-        a.spawn("pops", [&s, take] {
-          take(s.pop());
-          take(s.pop());
-        });
-        a.spawn("pushes", [&s, take] {
-          const int first = take(s.pop());
-          take(s.pop());
-          if (first < 0) return;
-          --s.owners[first];
-          s.push(first);
-        });
-      },
-      10'000);
-  EXPECT_LE(median(found), 500);
 }
 
 }  // namespace
