@@ -102,6 +102,7 @@ HOLDFAST_MODEL_GUARD(by_shutdown, "shutdown", event.reason == 1);
 HOLDFAST_MODEL_GUARD(caller_cancelled, "caller cancelled", event.reason == 2);
 HOLDFAST_MODEL_GUARD(pool_closed, "pool closed", event.reason == 3);
 HOLDFAST_MODEL_GUARD(build_failed, "failed on the way", event.reason == 4);
+HOLDFAST_MODEL_GUARD(by_pressure, "pressure", event.reason == 5);
 HOLDFAST_MODEL_GUARD(caller_waits, "caller waits", !event.adopted);
 HOLDFAST_MODEL_GUARD(caller_gone, "adopted", event.adopted);
 HOLDFAST_MODEL_GUARD(was_confirmed, "confirmed", !event.forced && machine.confirmed);
@@ -132,6 +133,7 @@ struct arena_machine : front::state_machine_def<arena_machine> {
             row<building, retired, retiring, pool_closed>,
             row<building, retired, retiring, build_failed>,
             row<in_service, retired, retiring, by_reclaim>,
+            row<in_service, retired, retiring, by_pressure>,
             row<in_service, retired, retiring, by_shutdown>,
             row<retiring, unmap_submitted, none>,
             row<retiring, unmap_refused, none>,

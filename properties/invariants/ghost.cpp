@@ -152,7 +152,7 @@ std::vector<sim::event_kind> ghost::needs() {
        {event_id::ledger_opened, event_id::ledger_reserved, event_id::ledger_raised, event_id::ledger_dropped,
         event_id::ledger_committed, event_id::ledger_released, event_id::ledger_refused, event_id::ledger_corrupt,
         event_id::gate_closed, event_id::gate_drained, event_id::quarantine_entered, event_id::quarantine_awaits,
-        event_id::quarantine_fence_begun, event_id::quarantine_left, event_id::quarantine_abandoned,
+        event_id::quarantine_fence_begun, event_id::quarantine_left, event_id::quarantine_given_up, event_id::quarantine_abandoned,
         event_id::block_allocated, event_id::block_freed,
         event_id::block_leaked, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
         event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
@@ -341,6 +341,11 @@ void see_quarantine(host_books& b, event_id id, const std::uint64_t* f) {
       if (r.first_fence == 0) r.first_fence = f[3];
       r.last_fence = f[3];
       break;
+    case event_id::quarantine_given_up:
+      ++r.abandoned;
+      q.entries -= std::min<std::uint64_t>(q.entries, 1);
+      q.bytes -= std::min(q.bytes, f[3]);
+      break;
     case event_id::quarantine_left:
       ++r.left;
       q.entries -= std::min<std::uint64_t>(q.entries, 1);
@@ -366,6 +371,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::quarantine_awaits:
     case event_id::quarantine_fence_begun:
     case event_id::quarantine_left:
+    case event_id::quarantine_given_up:
     case event_id::quarantine_abandoned: see_quarantine(b, id, f); break;
 
     case event_id::gate_closed: {

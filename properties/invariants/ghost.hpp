@@ -35,7 +35,7 @@ namespace verdict {
 enum : std::uint64_t { confirmed, refused, unknown };
 }
 namespace retire_reason {
-enum : std::uint64_t { reclaim, shutdown, cancelled, closed, failed };
+enum : std::uint64_t { reclaim, shutdown, cancelled, closed, failed, pressure };
 }
 namespace shutdown_step {
 enum : std::uint64_t { gate, drain, close, sweep, report };

@@ -14,7 +14,8 @@ class an_entry_leaves_once final : public invariant {
  public:
   an_entry_leaves_once()
       : invariant("BASE-Q1", "an entry leaves quarantine at most once for each time it entered, with the same bytes",
-                  {kind_of(event_id::quarantine_entered), kind_of(event_id::quarantine_left)}) {}
+                  {kind_of(event_id::quarantine_entered), kind_of(event_id::quarantine_left),
+                   kind_of(event_id::quarantine_given_up)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const quarantined_record& r = *b.quarantined[e.fields[1]].find(e.fields[2]);
     if (e.kind == event_id::quarantine_entered) {

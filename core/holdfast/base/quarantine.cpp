@@ -200,16 +200,28 @@ std::size_t quarantine::discharge_all(const evidence& shown, quarantine_chain& o
   return taken;
 }
 
+bool quarantine::abandon(quarantine_entry& entry) noexcept {
+  scoped_lock lock(mutex_);
+  if (!is_inside(entry)) return false;
+  const quarantine_terms& terms = entry.view_.terms;
+  emit::quarantine_given_up(log_, id_, terms.kind, terms.id, terms.bytes);
+  give_up(entry);
+  list_.erase(entry);
+  return true;
+}
+
+void quarantine::give_up(quarantine_entry& entry) noexcept {
+  entry.state_ = quarantine_entry::state::abandoned;
+  abandoned_.add(entry.view_.terms.bytes);
+  uncount(entry.view_.terms);
+}
+
 std::size_t quarantine::abandon_all(quarantine_chain& out) noexcept {
   scoped_lock lock(mutex_);
   const std::size_t given_up = list_.size();
   if (given_up == 0) return 0;
   emit::quarantine_abandoned(log_, id_, given_up, inside_.value().bytes);
-  for (quarantine_entry& entry : list_) {
-    entry.state_ = quarantine_entry::state::abandoned;
-    abandoned_.add(entry.view_.terms.bytes);
-    uncount(entry.view_.terms);
-  }
+  for (quarantine_entry& entry : list_) give_up(entry);
   out.splice_back(list_);
   return given_up;
 }

@@ -242,6 +242,9 @@ class quarantine {
   bool discharge(quarantine_entry& entry, const evidence& shown) noexcept;
   /// Takes out every entry that `shown` covers and appends it to `out`, which is the caller's alone. Answers how many.
   std::size_t discharge_all(const evidence& shown, quarantine_chain& out) noexcept;
+  /// Gives up one: no evidence for it will come. What it stands for is never freed; the object may go. False: it is not
+  /// inside.
+  bool abandon(quarantine_entry& entry) noexcept;
   /// Gives up all entries: no evidence will come. Appends them to `out`; what they stand for is never freed. One error
   /// event if there was any. Answers how many.
   std::size_t abandon_all(quarantine_chain& out) noexcept;
@@ -270,6 +273,7 @@ class quarantine {
   std::uint64_t next_stamp() noexcept HOLDFAST_REQUIRES(mutex_);
   void change_reason(quarantine_entry& entry, quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void take_out(quarantine_entry& entry, const evidence& shown) noexcept HOLDFAST_REQUIRES(mutex_);
+  void give_up(quarantine_entry& entry) noexcept HOLDFAST_REQUIRES(mutex_);
   void uncount(const quarantine_terms& terms) noexcept HOLDFAST_REQUIRES(mutex_);
 
   const std::uint64_t id_;

@@ -53,7 +53,7 @@ void arena::rebuild(std::uint32_t granules) noexcept {
   spans_when_empty_ = no_spans;
   unmap_ = unmap_progress::none;
   unmap_attempts_ = 0;
-  unmap_wanted_ = unmap_posted_ = registration_gone_ = overdue_ = unconfirmed_ = watched_ = false;
+  unmap_wanted_ = unmap_posted_ = registration_gone_ = overdue_ = unconfirmed_ = forgotten_ = watched_ = false;
 }
 
 void arena::free_objects() noexcept {
@@ -192,12 +192,17 @@ void arena::count_out(span& held) noexcept {
 }
 
 void arena::end_transfer_unknown(span& held, std::uint64_t operation, bool entered) noexcept {
-  scoped_lock lock(mutex_);
-  held.next_quarantined_ = lost_;
-  lost_ = &held;
-  if (!entered) enter_quarantine(held, operation, quarantine_reason::indeterminate);
-  --in_flight_;
-  emit::hold_dropped(pool_.log, held.id_, region, in_flight_);
+  bool last = false;
+  {
+    scoped_lock lock(mutex_);
+    held.next_quarantined_ = lost_;
+    lost_ = &held;
+    if (!entered) enter_quarantine(held, operation, quarantine_reason::indeterminate);
+    --in_flight_;
+    emit::hold_dropped(pool_.log, held.id_, region, in_flight_);
+    if (forgotten_) last = end_lost_spans(nullptr);
+  }
+  if (last) drop_share();
 }
 
 void arena::quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept {
@@ -212,24 +217,20 @@ void arena::discharge(span& held, const evidence& shown) noexcept {
   emit::span_discharged(pool_.log, held.id_, region, held.granules());
 }
 
-void arena::give_up(span& held) noexcept {
+// The granules go with the arena: nothing is cut from it any more. Without evidence they leak with its pages.
+bool arena::end_lost_spans(const evidence* shown) noexcept {
   bool last = false;
-  {
-    scoped_lock lock(mutex_);
-    span** at = &lost_;
-    while (*at != nullptr && *at != &held) at = &(*at)->next_quarantined_;
-    // A transfer has it still, and will let go of it by itself.
-    if (*at == nullptr) return;
-    *at = held.next_quarantined_;
-    // Nothing is cut from it any more, and its pages leak: the count says only who needs the object.
+  while (span* const one = lost_) {
+    lost_ = one->next_quarantined_;
+    if (shown != nullptr && pool_.held.discharge(one->kept_, *shown)) {
+      count_out(*one);
+      emit::span_discharged(pool_.log, one->id_, region, one->granules());
+    } else {
+      static_cast<void>(pool_.held.abandon(one->kept_));
+    }
     last = --live_ == 0;
   }
-  if (last) drop_share();
-}
-
-void arena::give_up(quarantine_entry& lost) noexcept {
-  span& held = static_cast<span::kept&>(lost).of;
-  held.owner().give_up(held);
+  return last;
 }
 
 void arena::after_transfer(bool submit) noexcept {
@@ -361,7 +362,11 @@ void arena::report_unconfirmed(quarantine_reason reason) noexcept {
 }
 
 void arena::hold_unconfirmed(quarantine_reason reason) noexcept {
-  if (settled() || std::exchange(unconfirmed_, true)) return;
+  if (settled() || forgotten_) return;
+  if (std::exchange(unconfirmed_, true)) {
+    static_cast<void>(pool_.held.restate(*this, reason));
+    return;
+  }
   quarantine_terms terms;
   terms.kind = quarantine_kind::arena;
   terms.id = region;
@@ -406,8 +411,14 @@ void arena::unmapped(unmap_verdict verdict) noexcept {
 bool arena::claim_settle() noexcept { return !settled_.exchange(true, std::memory_order_acq_rel); }
 
 void arena::forget() noexcept {
-  scoped_lock lock(mutex_);
-  unconfirmed_ = true;
+  bool last = false;
+  {
+    scoped_lock lock(mutex_);
+    forgotten_ = true;
+    static_cast<void>(pool_.held.abandon(*this));
+    last = end_lost_spans(nullptr);
+  }
+  if (last) drop_share();
 }
 
 std::uint32_t arena::settle(const evidence& shown) noexcept {
@@ -416,23 +427,9 @@ std::uint32_t arena::settle(const evidence& shown) noexcept {
   std::uint32_t unknown = 0;
   {
     scoped_lock lock(mutex_);
-    if (pool_.held.holds(*this) && !pool_.held.discharge(*this, shown))
+    if (!pool_.held.discharge(*this, shown) && pool_.held.holds(*this))
       platform::stop_process("pinned: a registration was about to be settled without evidence");
-    span* left = nullptr;
-    while (span* const one = lost_) {
-      lost_ = one->next_quarantined_;
-      if (!pool_.held.discharge(one->kept_, shown)) {
-        one->next_quarantined_ = left;
-        left = one;
-        continue;
-      }
-      count_out(*one);
-      emit::span_discharged(pool_.log, one->id_, region, one->granules());
-      // The granules go with the arena: nothing is cut from it any more.
-      --live_;
-      drop_spans = live_ == 0;
-    }
-    lost_ = left;
+    drop_spans = end_lost_spans(&shown);
     unknown = quarantined_;
     if (unknown == 0) {
       block_.registration_gone();

@@ -113,10 +113,6 @@ class arena final : public unmap_request,
   void quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept;
   /// It ended after all.
   void discharge(span& held, const evidence& shown) noexcept;
-  /// No evidence will come any more: the pages leak, the object may go.
-  void give_up(span& held) noexcept;
-  /// The arena of a span that the quarantine gave up.
-  static void give_up(quarantine_entry& lost) noexcept;
 
   std::optional<remote_reference> reference(const span& named) noexcept;
 
@@ -157,7 +153,7 @@ class arena final : public unmap_request,
   /// retiring list. Spans that it covers leave the quarantine with their arena. Answers how many are left, whose fate is
   /// unknown: then the pages leak. May destroy the arena.
   std::uint32_t settle(const evidence& shown) noexcept;
-  /// The pool goes without a shutdown: nothing enters the quarantine any more, since nothing would leave it.
+  /// The pool goes without a shutdown: nothing of it will leave the quarantine, so nothing stays or enters there.
   void forget() noexcept;
 
   // ---- Activities that keep the arena ----
@@ -221,6 +217,9 @@ class arena final : public unmap_request,
   void submit_unmap() noexcept;
   void enter_quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void count_out(span& held) noexcept HOLDFAST_REQUIRES(mutex_);
+  /// Spans whose share the quarantine has leave it: by evidence, or given up. True: the arena's share for spans is the
+  /// caller's.
+  bool end_lost_spans(const evidence* shown) noexcept HOLDFAST_REQUIRES(mutex_);
   bool idle_for_unmap() const noexcept HOLDFAST_REQUIRES(mutex_);
   void after_transfer(bool submit) noexcept;
 
@@ -250,6 +249,7 @@ class arena final : public unmap_request,
   platform::time_point submitted_at_ HOLDFAST_GUARDED_BY(mutex_){};
   bool overdue_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool unconfirmed_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool forgotten_ HOLDFAST_GUARDED_BY(mutex_) = false;
   unmap_progress unmap_ HOLDFAST_GUARDED_BY(mutex_) = unmap_progress::none;
   std::uint32_t unmap_attempts_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   bool unmap_wanted_ HOLDFAST_GUARDED_BY(mutex_) = false;

@@ -117,7 +117,7 @@ class backend {
   /// Incarnation of the runtime, as it stands in references.
   virtual std::uint64_t incarnation() const noexcept = 0;
   /// Which life of the transport within the incarnation: what its witness will name.
-  virtual std::uint64_t epoch() const noexcept { return 1; }
+  virtual std::uint64_t transport_epoch() const noexcept { return 1; }
   virtual void submit_map(map_request& request) noexcept = 0;
   virtual void submit_unmap(unmap_request& request) noexcept = 0;
   /// An error means: refused synchronously, nothing was touched, the request is the caller's again.

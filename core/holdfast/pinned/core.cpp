@@ -41,7 +41,7 @@ pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_enviro
       page_bytes(pages.page_size()),
       declared(device.declared()),
       incarnation(device.incarnation()),
-      epoch(device.epoch()),
+      epoch(device.transport_epoch()),
       operations(gate_id(id, 1), log),
       transfers(gate_id(id, 2), log),
       vector(lock_ranks::pinned_arena_vector),
@@ -167,20 +167,12 @@ void pool_core::abandon() noexcept {
     retire_all(retire_reason::shutdown);
     left = retiring.forget_all();
   }
-  for (arena* one = left; one != nullptr; one = one->next_claimed) one->forget();
-  give_up_quarantine();
   while (left != nullptr) {
     arena& one = *left;
     left = one.next_claimed;
+    one.forget();
     one.drop_share();
   }
-}
-
-void pool_core::give_up_quarantine() noexcept {
-  quarantine_chain given_up;
-  static_cast<void>(held.abandon_all(given_up));
-  while (quarantine_entry* const one = given_up.pop_front())
-    if (one->view().terms.kind == quarantine_kind::span) arena::give_up(*one);
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::pinned

@@ -71,8 +71,6 @@ class pool_core final : public ref_counted<pool_core> {
   idle_sweep retire_idle(reclaim_mode mode) noexcept;
   /// Takes everything out of service; for the sweep.
   void retire_all(retire_reason reason) noexcept HOLDFAST_REQUIRES(vector);
-  /// No evidence will come for what is left in quarantine: it leaks, and is counted.
-  void give_up_quarantine() noexcept;
   /// The facade goes without a shutdown: no device call; what is registered leaks.
   void abandon() noexcept;
 

@@ -182,7 +182,6 @@ result<released_report> memory::release_unconfirmed(witness gone) noexcept {
     one = next;
   }
   emit::forced_release(core_->log, core_->id, gone.epoch(), report.arenas, report.bytes);
-  core_->give_up_quarantine();
   core_->ending.set_released();
   return report;
 }

@@ -49,9 +49,8 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {
 }
 
 std::int64_t reclaim_period_ns(const settings& options) noexcept {
-  constexpr std::int64_t shortest = 10'000'000, for_dedicated = 100'000'000;
-  if (options.arena_reclaim_after_ns == reclaim_never) return for_dedicated;
-  return std::max(options.arena_reclaim_after_ns / 2, shortest);
+  constexpr std::int64_t shortest = 10'000'000, longest = 100'000'000;
+  return std::clamp(options.arena_reclaim_after_ns / 2, shortest, longest);
 }
 
 std::uint64_t growth_target(const settings& options, std::uint32_t pooled_arenas, std::uint64_t request_bytes,

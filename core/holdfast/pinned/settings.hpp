@@ -35,8 +35,8 @@ struct settings {
   std::uint64_t dedicated_arena_min = std::uint64_t{64} << 20;
   /// Ceiling on registered bytes of the runtime; 0 = pinning is always refused.
   std::uint64_t registered_bytes_budget = std::uint64_t{1} << 30;
-  /// How long a pooled arena stays registered with nobody using it. Sweeps come twice in this time (at most every
-  /// 10 ms), so it goes between one and two times this long after it fell empty.
+  /// How long a pooled arena stays registered with nobody using it. A sweep has to find it empty twice, this far apart,
+  /// so it goes between one and two times this long after it fell empty (two periods of the sweep, if that is more).
   std::int64_t arena_reclaim_after_ns = reclaim_never;
   /// Pooled bytes that stay registered although nobody uses them; 0 = none.
   std::uint64_t retain_arena_bytes = std::uint64_t{64} << 20;
@@ -68,7 +68,8 @@ result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) n
 /// `bytes` rounded up to a multiple of `unit` (a power of two), or 0 if that overflows.
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept;
 
-/// Time between two sweeps: half of the time an arena may idle, at least 10 ms; 100 ms if only dedicated arenas go.
+/// Time between two sweeps while there is something to sweep: half of the time an arena may idle, but from 10 to 100 ms,
+/// so that dedicated arenas and refused unmaps do not wait for long.
 std::int64_t reclaim_period_ns(const settings& options) noexcept;
 
 /// Size of the next pooled arena: doubles with each of the `pooled_arenas` there are, up to the maximum, and holds at

@@ -103,7 +103,7 @@ ucx_backend::ucx_backend(transport::transport& over, platform::executor executor
   declared_.keeps_tombstones = true;
 }
 
-std::uint64_t ucx_backend::epoch() const noexcept { return over_.epoch(); }
+std::uint64_t ucx_backend::transport_epoch() const noexcept { return over_.epoch(); }
 
 std::uint64_t ucx_backend::incarnation() const noexcept { return over_.incarnation(); }
 

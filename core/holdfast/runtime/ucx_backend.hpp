@@ -31,7 +31,7 @@ class ucx_backend final : public pinned::backend {
 
   const pinned::capabilities& declared() const noexcept override { return declared_; }
   std::uint64_t incarnation() const noexcept override;
-  std::uint64_t epoch() const noexcept override;
+  std::uint64_t transport_epoch() const noexcept override;
   void submit_map(pinned::map_request& request) noexcept override;
   void submit_unmap(pinned::unmap_request& request) noexcept override;
   result<void> submit_get(pinned::get_request& request) noexcept override;
