@@ -38,7 +38,8 @@ std::string run_command_for(const arguments& given, const campaign_violation& v)
 
 std::string violation_text(const arguments& given, const campaign_violation& v) {
   std::string out = "violation " + v.invariant + ": " + v.message + "\n  found in " + v.scenario + ", seed " +
-                    std::to_string(v.seed) + ", strategy " + v.strategy + '\n';
+                    std::to_string(v.seed) + ", strategy " + v.strategy +
+                    (v.fault.empty() ? "" : ", fault " + v.fault) + '\n';
   // One schedule of an exploration has no name but its trace.
   if (given.command() != "explore") out += "  run      " + run_command_for(given, v) + '\n';
   if (v.trace.empty()) return out + "  no trace: the run did not repeat itself\n";
@@ -92,6 +93,7 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
                                  {"seed", v.seed},
                                  {"scenario", v.scenario},
                                  {"strategy", v.strategy}});
+    if (!v.fault.empty()) out["violations"].back()["fault"] = v.fault;
   }
   out["unreached"] = unreached;
   out["inert_faults"] = inert;
