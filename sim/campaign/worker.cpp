@@ -221,7 +221,8 @@ class worker {
   void explore(std::uint64_t number, std::uint64_t first_pass) {
     const campaign_unit u = board_.unit(number);
     finding done{.is = finding::kind::explored};
-    done.explored = {number, first_pass - 1, first_pass == 1, {}};
+    // A death cuts a search short, but not the one schedule of fifo.
+    done.explored = {number, first_pass - 1, first_pass == 1 || !settings_.preemptions, {}};
     sites_.clear();
     for (std::uint64_t pass = first_pass;; ++pass) {
       slot_.pass = pass;
@@ -244,7 +245,8 @@ class worker {
     fifo_strategy chooser;
     slot_.forced_bytes = 0;
     ending out;
-    out.finished = explore_once(u, pass, chooser, 1, out.struck);
+    explore_once(u, pass, chooser, 1, out.struck);
+    out.finished = !board_.all().stop;
     return out;
   }
 

@@ -313,13 +313,18 @@ class Campaign(SimTest):
             wrong = [(v["invariant"], v["fault"]) for v in document["violations"]]
             self.assertEqual(wrong, [(invariant, f"nic.register:{kind}, pass {n}")
                                      for invariant, kind in (("crash", "never"), ("T-2", "refuse")) for n in (1, 2, 3, 4)])
-            self.assertEqual([(t["passes"], t["complete"]) for t in document["tried"]],
-                             [(4, k not in ("refuse", "never")) for k in ("refuse", "limit", "delay", "never", "short")])
-            self.assertFalse(document["complete"])
+            self.assertEqual([(t["passes"], t["complete"]) for t in document["tried"]], [(4, True)] * 5)
+            self.assertTrue(document["complete"])
             # Each has a trace of its own, and every one replays.
             traces = {v["trace"] for v in document["violations"]}
             self.assertEqual(len(traces), 8)
             self.assertEqual(self.sim("replay", *traces).code, 0)
+
+    def test_a_violation_cuts_a_search_short(self):
+        document = self.sim("explore", "test-fault-fatal", "--faults", "each", "--preemptions", 1, "--json").json()
+        self.assertFalse(document["complete"])
+        self.assertEqual([(t["kind"], t["complete"]) for t in document["tried"]],
+                         [(k, k not in ("refuse", "never")) for k in ("refuse", "limit", "delay", "never", "short")])
 
     def test_allocations_fail_by_site_at_each_pass(self):
         document = self.sim("explore", "budget-edge", "--faults", "each", "--jobs", 2, "--json").json()
