@@ -112,9 +112,7 @@ class coordinator {
       case finding::kind::error:
         if (!summary_.error) summary_.error = f.sentence;
         break;
-      case finding::kind::explored:
-        summary_.explored.push_back(f.explored);
-        break;
+      case finding::kind::explored: summary_.explored.push_back(f.explored); break;
       case finding::kind::gauges:
         summary_.gauges.resize(settings_.gauges.names.size());
         for (std::size_t i = 0; i < f.gauges.size(); ++i) summary_.gauges[i] += f.gauges[i];
@@ -154,7 +152,8 @@ class coordinator {
     }
     std::error_code error;
     const bool made = std::filesystem::create_directories(settings_.traces_directory, error);
-    const std::string path = trace_path(settings_.traces_directory, spec, strategy_text, trace_reason("crash", board_.fault_text(u, slot.pass)));
+    const std::string path = trace_path(settings_.traces_directory, spec, strategy_text,
+                                        trace_reason("crash", board_.fault_text(u, slot.pass)));
     const crash_report report = capture_crash(
         spec, board_.plan_for(u, slot.pass), strategy_text,
         [&]() -> std::unique_ptr<strategy> {
@@ -172,8 +171,9 @@ class coordinator {
       summary_.determinism_failures.push_back(name + ": a process died (" + death + "), but not again");
       return;
     }
-    campaign_violation v{"crash",       "the process died: " + report.signal, "", std::string(spec.what->name()),
-                         strategy_text, spec.seed,                           board_.fault_text(u, slot.pass)};
+    campaign_violation v{
+        "crash",   "the process died: " + report.signal, "", std::string(spec.what->name()), strategy_text,
+        spec.seed, board_.fault_text(u, slot.pass)};
     std::string failed = report.error;
     if (failed.empty()) failed = write_trace(path, report.trace, {}).value_or("");
     if (failed.empty()) {
@@ -251,8 +251,8 @@ class coordinator {
     std::ranges::sort(summary_.determinism_failures);
     summary_.seconds = seconds();
     std::ranges::sort(summary_.explored, {}, &explored_job::job);
-    const bool all_explored =
-        summary_.explored.size() == settings_.jobs.size() && std::ranges::all_of(summary_.explored, &explored_job::finished);
+    const bool all_explored = summary_.explored.size() == settings_.jobs.size() &&
+                              std::ranges::all_of(summary_.explored, &explored_job::finished);
     const bool timed = settings_.seconds_max > 0 && !stop_requested() && !summary_.error &&
                        board_.all().violations < settings_.violations_max;
     summary_.complete = settings_.explore ? all_explored : timed || !board_.all().stop;

@@ -41,7 +41,7 @@ struct campaign_gauges {
 struct campaign_marks {
   std::vector<std::string_view> ids;
   std::vector<std::string_view> sentences;
-  listener* watch = nullptr;  // sees every run; null: none are watched
+  listener* watch = nullptr;         // sees every run; null: none are watched
   std::function<void()> begin = {};  // before a run
   /// After a run: in how many runs of the campaign's process each was reached so far. Valid until the next run.
   std::function<std::span<const std::uint64_t>()> end = {};
@@ -80,9 +80,9 @@ struct campaign_violation {
 
 /// What became of one job of an exploration.
 struct explored_job {
-  std::size_t job = 0;       // its index in the settings
-  std::uint64_t passes = 0;  // at which `each` was tried and struck
-  bool finished = false;     // every schedule was made, and the last exploration had no such pass
+  std::size_t job = 0;                  // its index in the settings
+  std::uint64_t passes = 0;             // at which `each` was tried and struck
+  bool finished = false;                // every schedule was made, and the last exploration had no such pass
   std::vector<std::string> sites = {};  // named sites that were passed, see fault_plan.hpp
 };
 
@@ -119,10 +119,10 @@ struct campaign_summary {
   std::vector<campaign_violation> violations;
   std::vector<std::string> determinism_failures;  // one sentence each
   std::vector<check_counts> checks;
-  std::vector<fault_counts> faults;   // planned at least once
+  std::vector<fault_counts> faults;  // planned at least once
   std::vector<mark_counts> marks;
   std::vector<explored_job> explored;  // in order of jobs; one that crashed its process may be missing
-  std::vector<std::uint64_t> gauges;  // in the order of their names
+  std::vector<std::uint64_t> gauges;   // in the order of their names
   /// Every run that was asked for was made.
   bool complete = false;
   std::optional<std::string> error;

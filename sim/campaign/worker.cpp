@@ -70,8 +70,7 @@ campaign_board::campaign_board(const campaign_settings& s)
       scenarios(scenarios_of(s)),
       units(units_of(s)),
       common_bytes_(round_up(sizeof(common)) + round_up(fault_count())),
-      slot_bytes_(round_up(sizeof(slot)) +
-                  round_up(counter_count() * sizeof(std::atomic<std::uint64_t>))),
+      slot_bytes_(round_up(sizeof(slot)) + round_up(counter_count() * sizeof(std::atomic<std::uint64_t>))),
       block_(common_bytes_ + s.workers * slot_bytes_) {}
 
 campaign_board::slot& campaign_board::of(unsigned worker) const noexcept {
@@ -88,7 +87,8 @@ std::span<std::atomic<std::uint8_t>> campaign_board::effects() const noexcept {
 }
 
 std::size_t campaign_board::fault_index(const scenario* of, const fault& f) const {
-  const auto first = static_cast<std::size_t>(std::ranges::find(scenarios, of) - scenarios.begin()) * fault_names.size();
+  const auto first =
+      static_cast<std::size_t>(std::ranges::find(scenarios, of) - scenarios.begin()) * fault_names.size();
   const auto at = [this](const std::string& name) {
     return static_cast<std::size_t>(std::ranges::find(fault_names, name) - fault_names.begin());
   };
@@ -295,8 +295,9 @@ class worker {
       settings_.marks.begin();
       listening.push_back(settings_.marks.watch);
     }
-    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, listening, true, indices || !suspects.empty(),
-                                                     settings_.explore ? &sites_ : nullptr});
+    run_outcome out = run_one(
+        spec, plan, chooser,
+        {settings_.checks, listening, true, indices || !suspects.empty(), settings_.explore ? &sites_ : nullptr});
     add(slot_.runs, 1);
     add(slot_.steps, out.steps);
     add(slot_.choices, out.choices);
@@ -310,7 +311,8 @@ class worker {
     for (const effect_digest& d : suspects) {
       std::atomic<std::uint8_t>& effect = board_.effects()[board_.fault_index(spec.what, plan.faults[d.index()])];
       if (out.error || out.struck[d.index()] == 0 || effect != 0) continue;
-      const std::span<check* const> same_checks = out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
+      const std::span<check* const> same_checks =
+          out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
       if (had_effect(spec, plan, d, out.indices, same_checks)) effect = 1;
     }
     return out;
@@ -328,13 +330,17 @@ class worker {
   void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text,
               const std::string& fault_text) {
     finding out{.is = finding::kind::violation};
-    out.violated = {outcome.wrong->invariant,       outcome.wrong->message,     "",
-                    std::string(spec.what->name()), std::string(strategy_text), spec.seed,
+    out.violated = {outcome.wrong->invariant,
+                    outcome.wrong->message,
+                    "",
+                    std::string(spec.what->name()),
+                    std::string(strategy_text),
+                    spec.seed,
                     fault_text};
     captured_run captured = capture(spec, plan, outcome, strategy_text, settings_.checks, captured_events_max);
     if (captured.repeated && !settings_.traces_directory.empty()) {
-      const std::string path =
-          trace_path(settings_.traces_directory, spec, strategy_text, trace_reason(outcome.wrong->invariant, fault_text));
+      const std::string path = trace_path(settings_.traces_directory, spec, strategy_text,
+                                          trace_reason(outcome.wrong->invariant, fault_text));
       std::error_code error;
       std::filesystem::create_directories(settings_.traces_directory, error);
       if (error) return fail(settings_.traces_directory + ": " + error.message(), spec);
@@ -358,8 +364,7 @@ class worker {
     const auto texts = [&] {
       event_collector out(event_collector::form::text, compared_events_max);
       listener* const listening[] = {&out};
-      run_one(board_.spec(u), board_.plan_for(u, 1), *chooser_for(u),
-              {settings_.checks, listening, false, false});
+      run_one(board_.spec(u), board_.plan_for(u, 1), *chooser_for(u), {settings_.checks, listening, false, false});
       return std::move(out.lines);
     };
     const auto a = texts();

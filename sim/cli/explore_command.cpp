@@ -18,8 +18,8 @@ constexpr std::int64_t fault_value_ns = 1'000'000;
 // For kinds that count looks: enough to be looked at again, few enough to end.
 constexpr std::int64_t fault_value_looks = 8;
 
-constexpr std::string_view timed_kinds[] = {"both",          "delay",           "delayed", "indeterminate", "late",
-                                            "one_way",       "orphaned_failed", "orphaned_ok", "pause",     "slow"};
+constexpr std::string_view timed_kinds[] = {"both",    "delay",           "delayed",     "indeterminate", "late",
+                                            "one_way", "orphaned_failed", "orphaned_ok", "pause",         "slow"};
 
 std::int64_t value_of(std::string_view kind) {
   if (kind == "stuck") return fault_value_looks;
@@ -50,8 +50,8 @@ class exploration {
   // Without faults, or with those that the scenario plans.
   void plain(campaign_job job) { make({std::move(job)}); }
 
-  // Without any, then with every kind at every point, one at a time, from its first pass on. Where allocations can fail is
-  // not in the table: sites are learned from the runs, also from those in which something else failed.
+  // Without any, then with every kind at every point, one at a time, from its first pass on. Where allocations can fail
+  // is not in the table: sites are learned from the runs, also from those in which something else failed.
   void with_each_fault(const campaign_job& scenario) {
     campaign_job job = scenario;
     job.no_planned_faults = true;
@@ -137,7 +137,9 @@ class exploration {
   static std::string joined(const std::string& a, const std::string& b) {
     char digits[33];
     for (std::size_t half = 0; half < 2; ++half) {
-      const auto part = [half](const std::string& text) { return std::stoull(text.substr(16 * half, 16), nullptr, 16); };
+      const auto part = [half](const std::string& text) {
+        return std::stoull(text.substr(16 * half, 16), nullptr, 16);
+      };
       std::snprintf(digits + 16 * half, 17, "%016llx", part(a) + part(b));
     }
     return digits;
@@ -152,7 +154,8 @@ class exploration {
 // What the search was, in words: "12 schedules with at most 2 preemptions".
 std::string in_words(const campaign_settings& settings, const exploration& made, bool faults) {
   std::string out = std::to_string(made.total.runs) + (made.total.runs == 1 ? " schedule " : " schedules ");
-  out += settings.preemptions ? "with at most " + std::to_string(*settings.preemptions) + " preemptions" : "in order of creation";
+  out += settings.preemptions ? "with at most " + std::to_string(*settings.preemptions) + " preemptions"
+                              : "in order of creation";
   if (!faults) return out;
   std::set<std::string> points;
   std::uint64_t passes = 0;
@@ -200,8 +203,8 @@ int explore_command(const arguments& given) {
   bar.clear();
   const campaign_summary& s = made.total;
 
-  // A kind that this scenario never passes is not tried. One that was tried at each pass, and never changed anything, is
-  // a fault in name only.
+  // A kind that this scenario never passes is not tried. One that was tried at each pass, and never changed anything,
+  // is a fault in name only.
   std::vector<std::string> inert;
   for (const fault_counts& f : s.faults) {
     if (!faults || f.struck == 0 || f.effect) continue;

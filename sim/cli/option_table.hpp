@@ -79,7 +79,7 @@ inline constexpr option_description option_table[] = {
     {" explore ", "--preemptions", option_kind::count, "P", "2", 0, 64, false, false,
      "at most so many in a schedule; with --faults and without this, the one schedule that fifo makes"},
     {" explore ", "--faults", option_kind::words, "each", "", 0, 0, false, false,
-     "instead of the faults that the scenario plans, each kind at each point, at its first pass, its second, and so on"},
+     "instead of the faults that the scenario plans, each kind at each point, at its first pass, its second ..."},
     {" run campaign explore ", "--set", option_kind::setting, "KEY=VALUE", "", 0, 0, true, false,
      "a parameter of the scenario; 64MiB and 250ms are numbers too"},
     {" run ", "--trace", option_kind::text, "FILE", "", 0, 0, false, false,

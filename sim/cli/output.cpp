@@ -109,8 +109,11 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   for (const mark_counts& m : s.marks) out["reached"].push_back({{"id", m.id}, {"runs", m.runs}});
   out["faults"] = nlohmann::ordered_json::array();
   for (const fault_counts& f : s.faults) {
-    out["faults"].push_back(
-        {{"name", f.name}, {"scenario", f.scenario}, {"planned", f.planned}, {"struck", f.struck}, {"effect", f.effect}});
+    out["faults"].push_back({{"name", f.name},
+                             {"scenario", f.scenario},
+                             {"planned", f.planned},
+                             {"struck", f.struck},
+                             {"effect", f.effect}});
   }
   out["transitions_never_taken"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < s.gauges.size(); ++i) {

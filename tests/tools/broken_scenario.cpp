@@ -140,7 +140,8 @@ scenario_registrar right(make("test-right", "fibers add in one step", "add_right
 scenario_registrar crash(make("test-crash", "crashes when two fibers meet", "enter"));
 scenario_registrar spin(make("test-spin", "may never come to a scheduling point", "spin"));
 scenario_registrar heeded(make("test-fault-heeded", "asks for a planned fault and acts on it", "heed", {refuse(2)}));
-scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore", {refuse(1)}));
+scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore",
+                                {refuse(1)}));
 scenario_registrar idle(make("test-fault-idle", "plans a fault that never comes", "heed", {refuse(3)}));
 scenario_registrar fatal(make("test-fault-fatal", "asks for faults and survives some", "die"));
 scenario_registrar stray(make("test-stray", "logs what no seed decides", "stray"));

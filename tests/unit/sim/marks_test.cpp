@@ -51,7 +51,9 @@ std::vector<row> rows() {
        {event(gate_closed, 1, {1, 2}), event(gate_drained, 2, {1})},
        {event(gate_closed, 1, {1, 2}), event(gate_drained, 1, {1})}},
       {"PM-H43", {event(arena_retired, 1, {1, 1, 0, 0, 3})}, {event(arena_retired, 1, {1, 1, 0, 0, 0})}},
-      {"PM-H66", {event(arena_published, 1, {1, 1, mib, mib, 0, 1})}, {event(arena_published, 1, {1, 1, mib, mib, 0, 0})}},
+      {"PM-H66",
+       {event(arena_published, 1, {1, 1, mib, mib, 0, 1})},
+       {event(arena_published, 1, {1, 1, mib, mib, 0, 0})}},
       {"PM-H67", {event(arena_retired, 1, {1, 1, 0, 0, 2})}, {event(arena_retired, 1, {1, 1, 0, 0, 4})}},
       {"TP-H1", {arming, asked, submitted}, {arming, asked, sleeping, woken, submitted}},
       {"TP-H2", {arming, asked, sleeping, woken}, {arming, sleeping, asked, woken}},
@@ -100,7 +102,9 @@ TEST(Marks, AreInOrderEachOnceWithASentence) {
     EXPECT_FALSE(mark.detector->kinds().empty()) << mark.id;
     EXPECT_EQ(std::ranges::count(all, mark.id, &reached_mark::id), 1) << mark.id;
   }
-  const auto place = [&all](std::string_view id) { return std::ranges::find(all, id, &reached_mark::id) - all.begin(); };
+  const auto place = [&all](std::string_view id) {
+    return std::ranges::find(all, id, &reached_mark::id) - all.begin();
+  };
   EXPECT_LT(place("TP-H7"), place("TP-H10"));
   EXPECT_LT(place("PM-H67"), place("TP-H1"));
 }
