@@ -47,6 +47,11 @@ std::vector<row> rows() {
        {event(growth_claimed, 1, {1, 64}), event(growth_started, 1, {1, mib, 0, 64}),
         event(span_granted, 1, {1, 1, 0, 1, 64})}},
       {"PM-H39", {event(arena_retired, 1, {1, 1, 2, 1, 1})}, {event(arena_retired, 1, {1, 1, 2, 0, 1})}},
+      {"PM-H41",
+       {event(hardware_event::op_began, 1, {3}), event(gate_closed, 2, {1, 1}),
+        event(hardware_event::op_ended, 1, {3, 0, 1})},
+       {event(gate_closed, 2, {1, 1}), event(hardware_event::op_began, 1, {3}),
+        event(hardware_event::op_ended, 1, {3, 0, 1})}},
       {"PM-H42",
        {event(gate_closed, 1, {1, 2}), event(gate_drained, 2, {1})},
        {event(gate_closed, 1, {1, 2}), event(gate_drained, 1, {1})}},
@@ -69,10 +74,12 @@ std::vector<row> rows() {
 }
 
 // Through the detector alone, as the watch hands events on.
-bool reached_by(mark_detector& detector, const stream& events) {
+bool reached_by(mark_detector& detector, stream events) {
   detector.begin();
   detector.reached_in_this_run = false;
-  for (const logged_event& e : events) {
+  std::uint64_t number = 0;
+  for (logged_event& e : events) {
+    e.number = ++number;
     if (std::ranges::find(detector.kinds(), e.kind) != detector.kinds().end()) detector.see(e);
   }
   return detector.reached_in_this_run;
