@@ -11,8 +11,8 @@ enum retire_reason : std::uint64_t { reclaim, shutdown, cancelled, closed, faile
 class found_under_the_claim final : public mark_detector {
  public:
   found_under_the_claim()
-      : mark_detector({kind_of(event_id::growth_claimed), kind_of(event_id::growth_started),
-                       kind_of(event_id::span_granted)}) {}
+      : mark_detector(
+            {kind_of(event_id::growth_claimed), kind_of(event_id::growth_started), kind_of(event_id::span_granted)}) {}
   void begin() override { searching_ = false; }
   void see(const logged_event& e) override {
     // The search follows within the same critical section.

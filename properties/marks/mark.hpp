@@ -1,10 +1,10 @@
 // Interesting moments, recognized in the event stream.
 //
-// Why this exists: a check that never met the circumstances of its hazard proves nothing. A mark says that they occurred:
-// "a growth ended with nobody waiting for it". Core is not littered with marks; what happened can be read from what it
-// tells anyway. A campaign over everything fails on a mark that no run reached: it is a hole in the workload.
+// Why this exists: a check that never met the circumstances of its hazard proves nothing. A mark says that they
+// occurred: "a growth ended with nobody waiting for it". Core is not littered with marks; what happened can be read from
+// what it tells anyway. A campaign over everything fails on a mark that no run reached: it is a hole in the workload.
 //
-// A mark is a file's matter alone: derive from `mark_detector`, register with a `mark_registrar` (docs/adding-a-mark.md).
+// A mark is one file's matter: derive from `mark_detector`, register with a `mark_registrar` (docs/adding-a-mark.md).
 //
 // Ownership   The registry owns detectors for the life of the process.
 // Threading   One OS thread, in kernel scope.

@@ -33,7 +33,8 @@ class get_ended_inline final : public mark_detector {
 class key_condemned_in_use final : public mark_detector {
  public:
   key_condemned_in_use()
-      : mark_detector({kind_of(event_id::key_used), kind_of(event_id::key_state), kind_of(event_id::operation_ended)}) {}
+      : mark_detector({kind_of(event_id::key_used), kind_of(event_id::key_state), kind_of(event_id::operation_ended)}) {
+  }
   void begin() override {
     uses_.forget();
     key_of_.forget();
@@ -66,7 +67,8 @@ bool swept_something(const logged_event& e) { return e.fields[1] != 0; }
 const mark_registrar<get_ended_inline> tp_h7{"TP-H7", "a GET ended inside the call that posted it"};
 const mark_registrar<single_event<event_id::table_swept, swept_something>> tp_h10{
     "TP-H10", "a worker was destroyed with operations in the table"};
-const mark_registrar<key_condemned_in_use> tp_h16{"TP-H16", "a key was condemned before a GET posted with it had ended"};
+const mark_registrar<key_condemned_in_use> tp_h16{"TP-H16",
+                                                  "a key was condemned before a GET posted with it had ended"};
 
 }  // namespace
 

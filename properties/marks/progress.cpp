@@ -81,7 +81,8 @@ class completion_while_arming final : public arming_watcher {
 };
 
 const mark_registrar<submitted_while_arming> tp_h1{
-    "TP-H1", "an operation was asked for after the progress thread had begun to arm; it did not sleep, and submitted it"};
+    "TP-H1",
+    "an operation was asked for after the progress thread had begun to arm; it did not sleep, and submitted it"};
 const mark_registrar<woken_by_a_submission_while_arming> tp_h2{
     "TP-H2", "an operation was asked for while the progress thread armed; it slept, and was woken"};
 const mark_registrar<completion_while_arming> tp_h3{

@@ -10,7 +10,9 @@ namespace {
 // "PM-H9" comes before "PM-H10".
 bool before(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
-    const auto digits = [](std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); };
+    const auto digits = [](std::string_view text) {
+      return std::min(text.find_first_not_of("0123456789"), text.size());
+    };
     const std::size_t in_a = digits(a);
     const std::size_t in_b = digits(b);
     if (in_a != 0 && in_b != 0) {

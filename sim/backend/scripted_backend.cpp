@@ -79,16 +79,18 @@ void scripted_backend::start(hf::event_log& log) {
   kernel_scope kernel;
   log_ = &log;
   registrar_.object = world_.new_object("scripted registrations");
-  registrar_.self = &machine_.spawn("device", [this] { serve_registrations(); });
-  if (!options_.declared.get_works) return;
-  mover_.object = world_.new_object("scripted transfers");
-  mover_.self = &machine_.spawn("device-progress", [this] { serve_transfers(); });
+  if (transfers()) mover_.object = world_.new_object("scripted transfers");
 }
 
 // Fibers ------------------------------------------------------------------------------------------------------
 
+// With the first work: a fiber that waits for its first turn is one more to choose from at every point before.
 void scripted_backend::wake(agent& one) {
-  if (one.self != nullptr && one.idle) {
+  if (one.object == 0) return;
+  if (one.self == nullptr) {
+    one.self = &one == &registrar_ ? &machine_.spawn("device", [this] { serve_registrations(); })
+                                   : &machine_.spawn("device-progress", [this] { serve_transfers(); });
+  } else if (one.idle) {
     one.idle = false;
     world_.wake(*one.self);
   }
@@ -187,7 +189,7 @@ void scripted_backend::serve_registrations() {
     } else if (life_ == life::stopping) {
       break;
     } else {
-      sleep(registrar_, mover_.self == nullptr && life_ == life::closing
+      sleep(registrar_, !transfers() && life_ == life::closing
                             ? std::min(next_registration_ns(), teardown_due_ns_)
                             : next_registration_ns());
     }
@@ -197,7 +199,7 @@ void scripted_backend::serve_registrations() {
 }
 
 bool scripted_backend::registration_step() {
-  if (mover_.self == nullptr && life_ == life::closing && destroy_worker()) return true;
+  if (!transfers() && life_ == life::closing && destroy_worker()) return true;
   if (life_ == life::worker_gone) {
     close_context();
     return true;
@@ -426,7 +428,14 @@ bool scripted_backend::transfer_step() {
 void scripted_backend::advance(std::uint64_t operation) {
   transfer& one = *find_transfer(operation);
   switch (one.step) {
-    case get_step::queued: return begin_transfer(operation);
+    case get_step::queued: {
+      const bool at_once = one.answer == get_answer::ok && options_.get_ns == 0;
+      begin_transfer(operation);
+      // Without a duration nothing that core can see lies between the beginning and the end.
+      if (transfer* const begun = at_once ? find_transfer(operation) : nullptr; begun != nullptr && begun->step == get_step::half)
+        half_landed(*begun);
+      return;
+    }
     case get_step::half: return half_landed(one);
     case get_step::rest:
     case get_step::late: {
@@ -624,7 +633,7 @@ void scripted_backend::stop() {
     kernel_scope kernel;
     move_to(life::stopping);
   }
-  while (!registrar_.ended || (mover_.self != nullptr && !mover_.ended)) {
+  while (!registrar_.ended || (transfers() && !mover_.ended)) {
     waiting_ = world_.running();
     world_.block(op_kind::thread_join, 0, never_ns);
     waiting_ = nullptr;

@@ -82,10 +82,11 @@ class scripted_backend final : public holdfast::pinned::backend {
   void submit_unmap(holdfast::pinned::unmap_request& request) noexcept override;
   holdfast::result<void> submit_get(holdfast::pinned::get_request& request) noexcept override;
 
-  /// Starts the fibers. `log` outlives them.
+  /// From now on requests are served, by fibers that start with the first of them. `log` outlives them.
   void start(holdfast::event_log& log);
   /// Worker and context end: every transfer that is left is swept, every registration dropped, what was not answered is
-  /// answered. None: that did not happen by `deadline_ns`; who waits for a transfer was told so.
+  /// answered. None: that did not happen by `deadline_ns` (the largest number: there is no deadline); who waits for a
+  /// transfer was told so.
   std::optional<holdfast::witness> tear_down(std::int64_t deadline_ns);
   /// After a teardown that did not hang: answers whatever is left. What is submitted later is answered at once.
   void finish();
@@ -148,6 +149,7 @@ class scripted_backend final : public holdfast::pinned::backend {
   };
   enum class life : std::uint8_t { running, closing, worker_gone, gone, finishing, stopping, hung };
 
+  bool transfers() const noexcept { return options_.declared.get_works; }
   void wake(agent& one);
   void sleep(agent& one, std::int64_t until_ns);
   void wait_for(life wanted, std::int64_t until_ns);

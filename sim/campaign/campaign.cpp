@@ -112,9 +112,7 @@ class coordinator {
       case finding::kind::error:
         if (!summary_.error) summary_.error = f.sentence;
         break;
-      case finding::kind::explored:
-        if (f.finished) ++explored_;
-        break;
+      case finding::kind::explored: summary_.explored.push_back(f.explored); break;
       case finding::kind::gauges:
         summary_.gauges.resize(settings_.gauges.names.size());
         for (std::size_t i = 0; i < f.gauges.size(); ++i) summary_.gauges[i] += f.gauges[i];
@@ -145,17 +143,21 @@ class coordinator {
       board_.all().stop = true;
       return;
     }
+    // The passes after this one are still to be tried.
+    if (settings_.explore && u.job->each) slot.resume = unit;
     if (settings_.traces_directory.empty()) {
-      found({"crash", "the process died: " + death, "", std::string(spec.what->name()), strategy_text, spec.seed});
+      found({"crash", "the process died: " + death, "", std::string(spec.what->name()), strategy_text, spec.seed,
+             board_.fault_text(u, slot.pass)});
       return;
     }
     std::error_code error;
     const bool made = std::filesystem::create_directories(settings_.traces_directory, error);
-    const std::string path = trace_path(settings_.traces_directory, spec, strategy_text, "crash");
+    const std::string path = trace_path(settings_.traces_directory, spec, strategy_text,
+                                        trace_reason("crash", board_.fault_text(u, slot.pass)));
     const crash_report report = capture_crash(
-        spec, board_.plan_for(u), strategy_text,
+        spec, board_.plan_for(u, slot.pass), strategy_text,
         [&]() -> std::unique_ptr<strategy> {
-          if (settings_.explore) {
+          if (settings_.explore && settings_.preemptions) {
             return std::make_unique<index_replay_strategy>(std::span(slot.forced, forced_bytes), after_mismatch::fifo);
           }
           return std::move(*make_strategy(strategy_text));
@@ -170,7 +172,8 @@ class coordinator {
       return;
     }
     campaign_violation v{
-        "crash", "the process died: " + report.signal, "", std::string(spec.what->name()), strategy_text, spec.seed};
+        "crash",   "the process died: " + report.signal, "", std::string(spec.what->name()), strategy_text,
+        spec.seed, board_.fault_text(u, slot.pass)};
     std::string failed = report.error;
     if (failed.empty()) failed = write_trace(path, report.trace, {}).value_or("");
     if (failed.empty()) {
@@ -243,11 +246,13 @@ class coordinator {
     }
     // Workers finish in any order.
     std::ranges::sort(summary_.violations, {}, [](const campaign_violation& v) {
-      return std::tie(v.seed, v.scenario, v.strategy, v.invariant);
+      return std::tie(v.seed, v.scenario, v.strategy, v.fault, v.invariant);
     });
     std::ranges::sort(summary_.determinism_failures);
     summary_.seconds = seconds();
-    const bool all_explored = explored_ == settings_.jobs.size();
+    std::ranges::sort(summary_.explored, {}, &explored_job::job);
+    const bool all_explored = summary_.explored.size() == settings_.jobs.size() &&
+                              std::ranges::all_of(summary_.explored, &explored_job::finished);
     const bool timed = settings_.seconds_max > 0 && !stop_requested() && !summary_.error &&
                        board_.all().violations < settings_.violations_max;
     summary_.complete = settings_.explore ? all_explored : timed || !board_.all().stop;
@@ -259,7 +264,6 @@ class coordinator {
   campaign_board board_;
   std::vector<worker_process> workers_;
   campaign_summary summary_;
-  std::size_t explored_ = 0;
   real_clock::time_point began_ = real_clock::now();
 };
 

@@ -24,8 +24,11 @@ namespace holdfast::sim {
 struct campaign_job {
   const scenario* what;
   parameters values;
-  /// Faults that are added to those which the scenario plans.
-  std::vector<fault> faults;
+  /// Of explorations: the faults that the scenario plans are left out.
+  bool no_planned_faults = false;
+  /// Of explorations: with this fault at its first pass, then at its second, and so on, until no schedule passes it so
+  /// often any more.
+  std::optional<fault> each = {};
 };
 
 /// Counters that rise over the life of a process (transitions taken by models), summed over workers.
@@ -38,7 +41,7 @@ struct campaign_gauges {
 struct campaign_marks {
   std::vector<std::string_view> ids;
   std::vector<std::string_view> sentences;
-  listener* watch = nullptr;  // sees every run; null: none are watched
+  listener* watch = nullptr;         // sees every run; null: none are watched
   std::function<void()> begin = {};  // before a run
   /// After a run: in how many runs of the campaign's process each was reached so far. Valid until the next run.
   std::function<std::span<const std::uint64_t>()> end = {};
@@ -56,9 +59,10 @@ struct campaign_settings {
   std::uint64_t steps_max = run_spec{}.steps_max;
   std::uint64_t violations_max = 100;  // the campaign ends early then
   unsigned run_seconds_max = 120;      // real time of one run; more is a crash with SIGABRT
-  /// Nonzero: instead of seeds, every schedule of each job with at most `preemptions`; strategies are not used.
+  /// Instead of seeds, every schedule of each job with at most `preemptions` (none: the one of `fifo`); strategies are
+  /// not used.
   bool explore = false;
-  std::uint32_t preemptions = 0;
+  std::optional<std::uint32_t> preemptions = 0;
   std::vector<check*> checks;
   campaign_marks marks;
   campaign_gauges gauges;
@@ -71,6 +75,15 @@ struct campaign_violation {
   std::string scenario;
   std::string strategy;
   std::uint64_t seed = 0;
+  std::string fault = {};  // of an exploration with faults: which was tried, "nic.register:refuse, pass 2"
+};
+
+/// What became of one job of an exploration.
+struct explored_job {
+  std::size_t job = 0;                  // its index in the settings
+  std::uint64_t passes = 0;             // at which `each` was tried and struck
+  bool finished = false;                // every schedule was made, and the last exploration had no such pass
+  std::vector<std::string> sites = {};  // named sites that were passed, see fault_plan.hpp
 };
 
 struct check_counts {
@@ -106,9 +119,10 @@ struct campaign_summary {
   std::vector<campaign_violation> violations;
   std::vector<std::string> determinism_failures;  // one sentence each
   std::vector<check_counts> checks;
-  std::vector<fault_counts> faults;   // planned at least once
+  std::vector<fault_counts> faults;  // planned at least once
   std::vector<mark_counts> marks;
-  std::vector<std::uint64_t> gauges;  // in the order of their names
+  std::vector<explored_job> explored;  // in order of jobs; one that crashed its process may be missing
+  std::vector<std::uint64_t> gauges;   // in the order of their names
   /// Every run that was asked for was made.
   bool complete = false;
   std::optional<std::string> error;

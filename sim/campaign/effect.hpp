@@ -1,8 +1,8 @@
 // Whether a planned fault changed anything.
 //
-// Why this exists: a test that is green because its fault was inert is the commonest lie of fault injection. A fault that
-// fires has an effect if the run shows something else without it: so the run is made a second time with the same choices
-// and the fault taken out, and everything that both log is compared, except that the fault was fired.
+// Why this exists: a test that is green because its fault was inert is the commonest lie of fault injection. A fault
+// that fires has an effect if the run shows something else without it: so the run is made a second time with the same
+// choices and the fault taken out, and everything that both log is compared, except that the fault was fired.
 //
 // That is exact in one direction, the one that matters: without any effect the two runs come to the same choice points,
 // and the same choices make the same run. A fault that changes only what nobody logs counts as inert, as it should.

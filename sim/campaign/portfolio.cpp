@@ -20,8 +20,10 @@ struct entry {
 };
 
 constexpr entry mix[] = {
-    {3, "random", nullptr},
-    {3, "", drawn_weights},
+    {4, "random", nullptr},
+    {2, "", drawn_weights},
+    {2, "pct:2", nullptr},
+    {2, "pct:3", nullptr},
 };
 
 constexpr std::uint32_t shares() {

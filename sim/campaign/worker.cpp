@@ -5,6 +5,7 @@
 #include <sim/campaign/portfolio.hpp>
 #include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/strategies/exhaustive.hpp>
+#include <sim/kernel/strategies/fifo.hpp>
 #include <sim/kernel/strategies/make_strategy.hpp>
 #include <sim/kernel/strategies/replay.hpp>
 #include <sim/trace/event_text.hpp>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <unistd.h>
 
 namespace holdfast::sim {
@@ -68,8 +70,7 @@ campaign_board::campaign_board(const campaign_settings& s)
       scenarios(scenarios_of(s)),
       units(units_of(s)),
       common_bytes_(round_up(sizeof(common)) + round_up(fault_count())),
-      slot_bytes_(round_up(sizeof(slot)) +
-                  round_up(counter_count() * sizeof(std::atomic<std::uint64_t>))),
+      slot_bytes_(round_up(sizeof(slot)) + round_up(counter_count() * sizeof(std::atomic<std::uint64_t>))),
       block_(common_bytes_ + s.workers * slot_bytes_) {}
 
 campaign_board::slot& campaign_board::of(unsigned worker) const noexcept {
@@ -86,7 +87,8 @@ std::span<std::atomic<std::uint8_t>> campaign_board::effects() const noexcept {
 }
 
 std::size_t campaign_board::fault_index(const scenario* of, const fault& f) const {
-  const auto first = static_cast<std::size_t>(std::ranges::find(scenarios, of) - scenarios.begin()) * fault_names.size();
+  const auto first =
+      static_cast<std::size_t>(std::ranges::find(scenarios, of) - scenarios.begin()) * fault_names.size();
   const auto at = [this](const std::string& name) {
     return static_cast<std::size_t>(std::ranges::find(fault_names, name) - fault_names.begin());
   };
@@ -112,24 +114,32 @@ campaign_unit campaign_board::unit(std::uint64_t number) const {
 }
 
 std::string campaign_board::strategy_text(const campaign_unit& u) const {
-  if (settings.explore) return "exhaustive:" + std::to_string(settings.preemptions);
+  if (settings.explore) return settings.preemptions ? "exhaustive:" + std::to_string(*settings.preemptions) : "fifo";
   return strategy_for(settings.strategies[u.strategy], u.job->what->name(), u.seed);
 }
 
-plan campaign_board::plan_for(const campaign_unit& u) const {
+plan campaign_board::plan_for(const campaign_unit& u, std::uint64_t pass) const {
   plan out = u.job->what->generate(u.job->values, u.seed);
-  out.faults.insert(out.faults.end(), u.job->faults.begin(), u.job->faults.end());
+  if (u.job->no_planned_faults) out.faults.clear();
+  if (u.job->each) {
+    out.faults.push_back(*u.job->each);
+    out.faults.back().nth = pass;
+  }
   return out;
+}
+
+std::string campaign_board::fault_text(const campaign_unit& u, std::uint64_t pass) const {
+  if (!u.job->each) return "";
+  return u.job->each->where + ':' + u.job->each->what + ", pass " + std::to_string(pass);
 }
 
 std::string to_line(const finding& f) {
   nlohmann::json out;
   out["is"] = static_cast<int>(f.is);
-  out["violation"] = {f.violated.invariant, f.violated.message,  f.violated.trace,
-                      f.violated.scenario,  f.violated.strategy, f.violated.seed};
+  out["violation"] = {f.violated.invariant, f.violated.message, f.violated.trace, f.violated.scenario,
+                      f.violated.strategy,  f.violated.seed,    f.violated.fault};
   out["sentence"] = f.sentence;
-  out["schedules"] = f.schedules;
-  out["finished"] = f.finished;
+  out["explored"] = {f.explored.job, f.explored.passes, f.explored.finished, f.explored.sites};
   out["gauges"] = f.gauges;
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
@@ -139,10 +149,10 @@ finding finding_from(const std::string& line) {
   finding out{};
   out.is = static_cast<finding::kind>(in.at("is").get<int>());
   const auto& v = in.at("violation");
-  out.violated = {v.at(0), v.at(1), v.at(2), v.at(3), v.at(4), v.at(5)};
+  out.violated = {v.at(0), v.at(1), v.at(2), v.at(3), v.at(4), v.at(5), v.at(6)};
   out.sentence = in.at("sentence");
-  out.schedules = in.at("schedules");
-  out.finished = in.at("finished");
+  const auto& e = in.at("explored");
+  out.explored = {e.at(0), e.at(1), e.at(2), e.at(3)};
   out.gauges = in.at("gauges").get<std::vector<std::uint64_t>>();
   return out;
 }
@@ -167,19 +177,24 @@ class worker {
 
   void run() {
     const std::vector<std::uint64_t> before = read_gauges();
+    if (const std::uint64_t unit = slot_.resume.exchange(0); unit != 0) {
+      // The one before died here; that pass is known, and the others are still to be tried.
+      slot_.unit = unit;
+      explore(unit - 1, slot_.pass + 1);
+      slot_.unit = 0;
+    }
     while (!board_.all().stop) {
       const std::uint64_t number = board_.all().next_unit.fetch_add(1);
       if (board_.units != 0 && number >= board_.units) break;
       slot_.unit = number + 1;
-      const campaign_unit u = board_.unit(number);
       if (settings_.explore) {
-        explore(u);
+        explore(number, 1);
       } else {
-        sample(u);
+        sample(board_.unit(number));
       }
       slot_.unit = 0;
     }
-    finding last{finding::kind::gauges, {}, "", 0, false, read_gauges()};
+    finding last{.is = finding::kind::gauges, .gauges = read_gauges()};
     for (std::size_t i = 0; i < last.gauges.size(); ++i) last.gauges[i] -= before[i];
     send(last);
   }
@@ -193,40 +208,78 @@ class worker {
     const std::unique_ptr<strategy> made = chooser_for(u);
     strategy& chooser = *made;
     const run_spec spec = board_.spec(u);
-    const plan plan = board_.plan_for(u);
+    const plan plan = board_.plan_for(u, 1);
     const run_outcome outcome = make(spec, plan, chooser, u.twice);
     add_fingerprint(outcome, slot_.unit);
     if (outcome.error) return fail(*outcome.error, spec);
-    if (outcome.wrong) return report(spec, plan, outcome, chooser.name());
+    if (outcome.wrong) return report(spec, plan, outcome, chooser.name(), "");
     if (!u.twice) return;
-    const run_outcome again = make(spec, board_.plan_for(u), chooser, true);
+    const run_outcome again = make(spec, board_.plan_for(u, 1), chooser, true);
     if (!same_outcome(outcome, again)) not_repeated(u, outcome, again);
   }
 
-  void explore(const campaign_unit& u) {
-    exhaustive_strategy chooser(settings_.preemptions);
-    const run_spec spec = board_.spec(u);
-    const plan plan = board_.plan_for(u);
-    bool finished = false;
-    do {
-      if (board_.all().stop) break;
-      publish_forced(chooser);
-      const run_outcome outcome = make(spec, plan, chooser, false);
-      add_fingerprint(outcome, chooser.schedules());
-      if (outcome.error) return fail(*outcome.error, spec);
-      if (chooser.strayed()) {
-        send({finding::kind::determinism, {}, where(spec) + ": the same choices led elsewhere", 0, false});
-        break;
-      }
-      if (outcome.wrong) {
-        report(spec, plan, outcome, chooser.name());
-        break;
-      }
-      finished = !chooser.advance();
-    } while (!finished);
-    finding done{finding::kind::explored, {}, "", chooser.schedules(), finished};
-    done.violated.scenario = spec.what->name();
+  void explore(std::uint64_t number, std::uint64_t first_pass) {
+    const campaign_unit u = board_.unit(number);
+    finding done{.is = finding::kind::explored};
+    // A death cuts a search short, but not the one schedule of fifo.
+    done.explored = {number, first_pass - 1, first_pass == 1 || !settings_.preemptions, {}};
+    sites_.clear();
+    for (std::uint64_t pass = first_pass;; ++pass) {
+      slot_.pass = pass;
+      const ending ended = settings_.preemptions ? explore_all(u, pass) : explore_fifo(u, pass);
+      if (!ended.finished) done.explored.finished = false;
+      if (!u.job->each || !ended.struck || board_.all().stop) break;
+      done.explored.passes = pass;
+    }
+    if (board_.all().stop) done.explored.finished = false;
+    done.explored.sites.assign(sites_.begin(), sites_.end());
     send(done);
+  }
+
+  struct ending {
+    bool finished = false;
+    bool struck = false;
+  };
+
+  ending explore_fifo(const campaign_unit& u, std::uint64_t pass) {
+    fifo_strategy chooser;
+    slot_.forced_bytes = 0;
+    ending out;
+    explore_once(u, pass, chooser, 1, out.struck);
+    out.finished = !board_.all().stop;
+    return out;
+  }
+
+  ending explore_all(const campaign_unit& u, std::uint64_t pass) {
+    exhaustive_strategy chooser(*settings_.preemptions);
+    ending out;
+    do {
+      if (board_.all().stop) return out;
+      publish_forced(chooser);
+      if (!explore_once(u, pass, chooser, chooser.schedules() + 1, out.struck)) return out;
+      if (chooser.strayed()) {
+        send({finding::kind::determinism, {}, where(board_.spec(u)) + ": the same choices led elsewhere"});
+        return out;
+      }
+      out.finished = !chooser.advance();
+    } while (!out.finished);
+    return out;
+  }
+
+  // False: it is no use to go on.
+  bool explore_once(const campaign_unit& u, std::uint64_t pass, strategy& chooser, std::uint64_t schedule,
+                    bool& struck) {
+    const run_spec spec = board_.spec(u);
+    const plan plan = board_.plan_for(u, pass);
+    const run_outcome outcome = make(spec, plan, chooser, false);
+    add_fingerprint(outcome, schedule + (pass - 1) * 0x100000000u);
+    if (outcome.error) {
+      fail(*outcome.error, spec);
+      return false;
+    }
+    struck = struck || (u.job->each && outcome.struck.back() != 0);
+    if (outcome.wrong) report(spec, plan, outcome, chooser.name(), board_.fault_text(u, pass));
+    return !outcome.wrong;
   }
 
   run_outcome make(const run_spec& spec, const plan& plan, strategy& chooser, bool indices) {
@@ -242,7 +295,9 @@ class worker {
       settings_.marks.begin();
       listening.push_back(settings_.marks.watch);
     }
-    run_outcome out = run_one(spec, plan, chooser, {settings_.checks, listening, true, indices || !suspects.empty()});
+    run_outcome out = run_one(
+        spec, plan, chooser,
+        {settings_.checks, listening, true, indices || !suspects.empty(), settings_.explore ? &sites_ : nullptr});
     add(slot_.runs, 1);
     add(slot_.steps, out.steps);
     add(slot_.choices, out.choices);
@@ -256,7 +311,8 @@ class worker {
     for (const effect_digest& d : suspects) {
       std::atomic<std::uint8_t>& effect = board_.effects()[board_.fault_index(spec.what, plan.faults[d.index()])];
       if (out.error || out.struck[d.index()] == 0 || effect != 0) continue;
-      const std::span<check* const> same_checks = out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
+      const std::span<check* const> same_checks =
+          out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
       if (had_effect(spec, plan, d, out.indices, same_checks)) effect = 1;
     }
     return out;
@@ -271,13 +327,20 @@ class worker {
     }
   }
 
-  void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text) {
-    finding out{finding::kind::violation, {}, "", 0, false};
-    out.violated = {outcome.wrong->invariant,       outcome.wrong->message,     "",
-                    std::string(spec.what->name()), std::string(strategy_text), spec.seed};
+  void report(const run_spec& spec, const plan& plan, const run_outcome& outcome, std::string_view strategy_text,
+              const std::string& fault_text) {
+    finding out{.is = finding::kind::violation};
+    out.violated = {outcome.wrong->invariant,
+                    outcome.wrong->message,
+                    "",
+                    std::string(spec.what->name()),
+                    std::string(strategy_text),
+                    spec.seed,
+                    fault_text};
     captured_run captured = capture(spec, plan, outcome, strategy_text, settings_.checks, captured_events_max);
     if (captured.repeated && !settings_.traces_directory.empty()) {
-      const std::string path = trace_path(settings_.traces_directory, spec, strategy_text, outcome.wrong->invariant);
+      const std::string path = trace_path(settings_.traces_directory, spec, strategy_text,
+                                          trace_reason(outcome.wrong->invariant, fault_text));
       std::error_code error;
       std::filesystem::create_directories(settings_.traces_directory, error);
       if (error) return fail(settings_.traces_directory + ": " + error.message(), spec);
@@ -289,9 +352,7 @@ class worker {
                                   : std::string("it ended clean");
       send({finding::kind::determinism,
             {},
-            where(spec) + ": the violation of " + outcome.wrong->invariant + " did not repeat: " + now,
-            0,
-            false});
+            where(spec) + ": the violation of " + outcome.wrong->invariant + " did not repeat: " + now});
     }
     if (board_.all().violations.fetch_add(1) + 1 >= settings_.violations_max) board_.all().stop = true;
     send(out);
@@ -303,8 +364,7 @@ class worker {
     const auto texts = [&] {
       event_collector out(event_collector::form::text, compared_events_max);
       listener* const listening[] = {&out};
-      run_one(board_.spec(u), board_.plan_for(u), *chooser_for(u),
-              {settings_.checks, listening, false, false});
+      run_one(board_.spec(u), board_.plan_for(u, 1), *chooser_for(u), {settings_.checks, listening, false, false});
       return std::move(out.lines);
     };
     const auto a = texts();
@@ -314,12 +374,12 @@ class worker {
       sentence += "; the first different event is number " + std::to_string(at_a - a.begin() + 1) + ": '" +
                   (at_a == a.end() ? "none" : *at_a) + "' and '" + (at_b == b.end() ? "none" : *at_b) + "'";
     }
-    send({finding::kind::determinism, {}, sentence, 0, false});
+    send({finding::kind::determinism, {}, sentence});
   }
 
   void fail(const std::string& sentence, const run_spec& spec) {
     board_.all().stop = true;
-    send({finding::kind::error, {}, where(spec) + ": " + sentence, 0, false});
+    send({finding::kind::error, {}, where(spec) + ": " + sentence});
   }
 
   static std::string where(const run_spec& spec) {
@@ -381,6 +441,7 @@ class worker {
   std::vector<std::uint64_t> seen_;
   std::vector<std::uint64_t> marks_seen_;
   std::vector<std::uint8_t> forced_;
+  std::set<std::string> sites_;  // of an exploration
 };
 
 }  // namespace

@@ -45,6 +45,9 @@ class campaign_board {
     // Of an exploration: the choices that the current run is forced to make, LEB128. `forced_max` + 1: too many.
     std::atomic<std::uint64_t> forced_bytes;
     std::uint8_t forced[forced_bytes_max];
+    // Of an exploration with a fault at each pass: the pass. After a death: the unit (number + 1) to go on with.
+    std::atomic<std::uint64_t> pass;
+    std::atomic<std::uint64_t> resume;
   };
 
   explicit campaign_board(const campaign_settings& settings);
@@ -70,7 +73,10 @@ class campaign_board {
 
   campaign_unit unit(std::uint64_t number) const;
   run_spec spec(const campaign_unit& u) const { return {u.job->what, u.job->values, u.seed, settings.steps_max}; }
-  plan plan_for(const campaign_unit& u) const;
+  /// `pass`: where the fault of an exploration strikes, from 1.
+  plan plan_for(const campaign_unit& u, std::uint64_t pass) const;
+  /// What is added to the seed to name a run of an exploration with faults; "" otherwise.
+  std::string fault_text(const campaign_unit& u, std::uint64_t pass) const;
   /// For `make_strategy`.
   std::string strategy_text(const campaign_unit& u) const;
 
@@ -80,14 +86,18 @@ class campaign_board {
   shared_block block_;
 };
 
+/// "PM-I5", "PM-I5 heap:pinned.span, pass 2": what the name of a trace says was wrong.
+inline std::string trace_reason(const std::string& invariant, const std::string& fault_text) {
+  return fault_text.empty() ? invariant : invariant + ' ' + fault_text;
+}
+
 /// What a worker tells, one JSON object a line.
 struct finding {
   enum class kind : std::uint8_t { violation, determinism, error, explored, gauges };
   kind is;
-  campaign_violation violated;
-  std::string sentence;         // of determinism and error
-  std::uint64_t schedules = 0;  // of explored
-  bool finished = false;
+  campaign_violation violated = {};
+  std::string sentence = {};  // of determinism and error
+  explored_job explored = {};
   std::vector<std::uint64_t> gauges = {};
 };
 std::string to_line(const finding& f);

@@ -27,7 +27,7 @@ bool has_parameter(const scenario& what, const std::string& name) {
 campaign_job job_for(const scenario& what, const parameters& given) {
   auto values = complete_parameters(what, given);
   if (!values) throw usage_error{values.error()};
-  return {&what, std::move(*values), {}};
+  return {&what, std::move(*values)};
 }
 
 std::vector<campaign_job> jobs_for(const std::vector<const scenario*>& scenarios, const parameters& given) {

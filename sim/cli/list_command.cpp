@@ -133,8 +133,7 @@ int list_command(const arguments& given) {
   }
   for (const auto& [name, entries] : document.items()) print(name, entries);
   if (document.contains("invariants") || document.contains("reached")) {
-    std::printf("counts are of %llu seeds of every scenario\n",
-                static_cast<unsigned long long>(sample_seeds));
+    std::printf("counts are of %llu seeds of every scenario\n", static_cast<unsigned long long>(sample_seeds));
   }
   return exit_fine;
 }

@@ -69,15 +69,17 @@ inline constexpr option_description option_table[] = {
     {" campaign explore ", "--jobs", option_kind::count, "N", "1", 1, 256, false, false,
      "processes that share the work"},
     {" run ", "--strategy", option_kind::strategy, "S", "portfolio", 0, 0, false, false,
-     "who chooses: portfolio (what a campaign uses for the seed), fifo, random, random:stay=N,time=N, exhaustive:P (its "
-     "first schedule)"},
+     "who chooses: portfolio (what a campaign uses for the seed), fifo, random, random:stay=N,time=N, "
+     "pct:D, pct:D,K, exhaustive:P (its first schedule)"},
     {" campaign ", "--strategy", option_kind::strategy, "S", "portfolio", 0, 0, true, false,
-     "who chooses: portfolio (a mix by scenario and seed), fifo, random, random:stay=N,time=N; several are used in turn"},
+     "who chooses: portfolio (a mix by scenario and seed), fifo, random, random:stay=N,time=N, pct:D, pct:D,K; several "
+     "are used in turn"},
     {" campaign ", "--shard", option_kind::shard, "I/N", "1/1", 1, 1'000'000, false, false,
      "only every N-th seed, beginning with the I-th"},
-    {" explore ", "--preemptions", option_kind::count, "P", "2", 0, 64, false, false, "at most so many in a schedule"},
+    {" explore ", "--preemptions", option_kind::count, "P", "2", 0, 64, false, false,
+     "at most so many in a schedule; with --faults and without this, the one schedule that fifo makes"},
     {" explore ", "--faults", option_kind::words, "each", "", 0, 0, false, false,
-     "besides: with each fault at each of the points that a run passes"},
+     "instead of the faults that the scenario plans, each kind at each point, at its first pass, its second ..."},
     {" run campaign explore ", "--set", option_kind::setting, "KEY=VALUE", "", 0, 0, true, false,
      "a parameter of the scenario; 64MiB and 250ms are numbers too"},
     {" run ", "--trace", option_kind::text, "FILE", "", 0, 0, false, false,

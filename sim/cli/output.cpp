@@ -38,7 +38,8 @@ std::string run_command_for(const arguments& given, const campaign_violation& v)
 
 std::string violation_text(const arguments& given, const campaign_violation& v) {
   std::string out = "violation " + v.invariant + ": " + v.message + "\n  found in " + v.scenario + ", seed " +
-                    std::to_string(v.seed) + ", strategy " + v.strategy + '\n';
+                    std::to_string(v.seed) + ", strategy " + v.strategy +
+                    (v.fault.empty() ? "" : ", fault " + v.fault) + '\n';
   // One schedule of an exploration has no name but its trace.
   if (given.command() != "explore") out += "  run      " + run_command_for(given, v) + '\n';
   if (v.trace.empty()) return out + "  no trace: the run did not repeat itself\n";
@@ -92,6 +93,7 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
                                  {"seed", v.seed},
                                  {"scenario", v.scenario},
                                  {"strategy", v.strategy}});
+    if (!v.fault.empty()) out["violations"].back()["fault"] = v.fault;
   }
   out["unreached"] = unreached;
   out["inert_faults"] = inert;
@@ -107,8 +109,11 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   for (const mark_counts& m : s.marks) out["reached"].push_back({{"id", m.id}, {"runs", m.runs}});
   out["faults"] = nlohmann::ordered_json::array();
   for (const fault_counts& f : s.faults) {
-    out["faults"].push_back(
-        {{"name", f.name}, {"scenario", f.scenario}, {"planned", f.planned}, {"struck", f.struck}, {"effect", f.effect}});
+    out["faults"].push_back({{"name", f.name},
+                             {"scenario", f.scenario},
+                             {"planned", f.planned},
+                             {"struck", f.struck},
+                             {"effect", f.effect}});
   }
   out["transitions_never_taken"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < s.gauges.size(); ++i) {

@@ -59,6 +59,10 @@ class fiber {
   fiber* next_waiter = nullptr;
   /// Not blocked: would run if its host were not paused. A fiber that waits for a held lock is `blocked`.
   bool wants_to_run() const noexcept { return state == fiber_state::ready; }
+  /// Will run again: neither finished nor abandoned.
+  bool wants_or_waits() const noexcept { return state == fiber_state::ready || state == fiber_state::blocked; }
+  /// Among the entries of the next choice.
+  bool enabled = false;
   /// Set by `world::wake`, cleared by a deadline that came first.
   bool woken = false;
   std::uint64_t deadline_event = 0;
@@ -92,7 +96,10 @@ struct kernel_access {
   /// True on a fiber, outside kernel scope, in a world: platform operations schedule only then.
   static bool scheduling() noexcept { return detail::running_fiber != nullptr && detail::kernel_depth == 0; }
   static world* the_world() noexcept { return detail::the_world; }
-  static void set_ready(world& w, fiber& f, bool ready) noexcept;
+  static void set_ready(world& w, fiber& f, bool ready) noexcept {
+    const bool enabled = ready && !f.owner->paused_ && f.wants_or_waits();
+    if (enabled != f.enabled) change_enabled(w, f);
+  }
   /// Lets the strategy choose; returns when the running fiber was chosen. Its pending operation must be set.
   static void reschedule(world& w);
   static void arm_deadline(world& w, fiber& f, std::int64_t deadline_ns);
@@ -101,13 +108,26 @@ struct kernel_access {
   static void check_rank(world& w, std::uint16_t rank, bool leaf, const char* name) {
     if (w.running_->held_count != 0) check_rank_against_held(w, rank, leaf, name);
   }
-  static void push_lock(world& w, std::uint16_t rank, bool leaf, object_id object);
-  static void pop_lock(world& w, object_id object);
+  static void push_lock(world& w, std::uint16_t rank, bool leaf, object_id object) {
+    fiber& self = *w.running_;
+    if (self.held_count == fiber::held_max) return refuse_lock(w);
+    self.held[self.held_count++] = {rank, leaf, object};
+  }
+  static void pop_lock(world& w, object_id object) {
+    fiber& self = *w.running_;
+    if (self.held_count != 0 && self.held[self.held_count - 1].object == object)
+      --self.held_count;
+    else
+      pop_lock_out_of_order(w, object);
+  }
   static void run_quiet_points(world& w, host& h, std::uint16_t rank);
   static bool has_quiet_points(world& w) noexcept;
   static fiber& spawn(host& h, std::string_view name, std::move_only_function<void()>&& body);
 
  private:
+  static void change_enabled(world& w, fiber& f) noexcept;
+  static void refuse_lock(world& w);
+  static void pop_lock_out_of_order(world& w, object_id object);
   static void check_rank_against_held(world& w, std::uint16_t rank, bool leaf, const char* name);
 };
 

@@ -21,17 +21,12 @@ void kernel_access::check_rank_against_held(world& w, std::uint16_t rank, bool l
   }
 }
 
-void kernel_access::push_lock(world& w, std::uint16_t rank, bool leaf, object_id object) {
-  fiber& self = *w.running_;
-  if (self.held_count == fiber::held_max) {
-    kernel_scope kernel;
-    w.violate("lock rank", self.name + " holds " + std::to_string(fiber::held_max) + " locks");
-    return;
-  }
-  self.held[self.held_count++] = {rank, leaf, object};
+void kernel_access::refuse_lock(world& w) {
+  kernel_scope kernel;
+  w.violate("lock rank", w.running_->name + " holds " + std::to_string(fiber::held_max) + " locks");
 }
 
-void kernel_access::pop_lock(world& w, object_id object) {
+void kernel_access::pop_lock_out_of_order(world& w, object_id object) {
   fiber& self = *w.running_;
   for (unsigned i = self.held_count; i != 0; --i)
     if (self.held[i - 1].object == object) {

@@ -2,8 +2,6 @@
 #include <sim/kernel/stack_pool.hpp>
 #include <sim/kernel/world_state.hpp>
 
-#include <cxxabi.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,10 +27,11 @@ using boost::context::detail::transfer_t;
 namespace {
 
 // The C++ runtime keeps the exceptions being handled per OS thread; a switch inside a handler must take them along.
-void swap_exception_state(void* (&out)[2], const void* const (&in)[2]) noexcept {
-  auto* const globals = reinterpret_cast<unsigned char*>(abi::__cxa_get_globals());
+void swap_exception_state(void* globals, void* (&out)[2], void* const (&in)[2]) noexcept {
+  void* next[2];
+  std::memcpy(next, in, sizeof(next));
   std::memcpy(out, globals, sizeof(out));
-  std::memcpy(globals, in, sizeof(out));
+  std::memcpy(globals, next, sizeof(next));
 }
 
 struct jump_note {
@@ -47,8 +46,7 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
   if (from != nullptr) from->saved_kernel_depth = detail::kernel_depth;
   void*(&out)[2] = from != nullptr ? from->exception_state : s.main_exception_state;
   void*(&in)[2] = to != nullptr ? to->exception_state : s.main_exception_state;
-  const void* in_copy[2] = {in[0], in[1]};
-  swap_exception_state(out, in_copy);
+  swap_exception_state(s.exceptions_handled, out, in);
   w.running_ = to;
   detail::running_fiber = to;
   jump_note note{from != nullptr ? &from->context : &s.main_context};
@@ -130,37 +128,52 @@ fiber* switcher::pick(world& w) {
   auto& s = *w.state_;
   for (;;) {
     if (w.violation_) return nullptr;
-    const std::uint32_t ready = s.ready_count;
-    const bool time = s.live_events != 0 && (ready == 0 || !w.calm_);
+    const std::uint32_t ready = s.ready.count();
+    const bool time = s.events.live() != 0 && (ready == 0 || !w.calm_);
     const std::uint32_t enabled = ready + (time ? 1 : 0);
-    if (enabled == 0) return nullptr;
     std::uint32_t index = 0;
-    if (enabled > 1) {
-      fiber* const current = w.running_;
-      const bool current_ready = current != nullptr && is_ready(s, current->index);
-      s.at_choice = {enabled, ready, current_ready ? rank_of(s, current->index) : choice_point::none, w.calm_};
+    if (enabled != 1) {
+      if (enabled == 0) return nullptr;
+      const fiber* const current = w.running_;
+      const bool goes_on = current != nullptr && current->enabled;
+      s.at_choice = {enabled, ready, goes_on ? s.ready.rank_of(current->index) : choice_point::none, w.calm_};
       index = w.strategy_.choose(w, s.at_choice);
       if (index >= enabled) {
-        w.violate("strategy", "the strategy chose entry " + std::to_string(index) + " of " + std::to_string(enabled));
+        refuse_choice(w, index);
         return nullptr;
       }
       ++w.choice_count_;
       if (w.settings_.record_choices) record(s, index);
-      for (listener* l : s.listeners) l->on_choice(w, s.at_choice, index);
+      if (!s.listeners.empty())
+        for (listener* l : s.listeners) l->on_choice(w, s.at_choice, index);
       if (w.violation_) return nullptr;
     }
-    if (index < ready) return s.fibers[select(s, index)].get();
-    if (w.now_ns_ > w.settings_.time_ns_max) {
-      w.violate("no end", "virtual time passed its bound of " + std::to_string(w.settings_.time_ns_max) +
-                              " ns: something re-arms itself for ever");
-      return nullptr;
-    }
-    if (++w.step_count_ > w.settings_.steps_max) {
-      w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps");
+    if (index < ready) return s.fibers[s.ready.at(index)].get();
+    if (w.now_ns_ > w.settings_.time_ns_max || ++w.step_count_ > w.settings_.steps_max) {
+      report_no_end(w);
       return nullptr;
     }
     advance_time(w);
   }
+}
+
+// Out of the way of what every scheduling point does.
+void switcher::refuse_choice(world& w, std::uint32_t index) {
+  w.violate("strategy", "the strategy chose entry " + std::to_string(index) + " of " +
+                            std::to_string(w.state_->at_choice.enabled));
+}
+
+void switcher::report_no_end(world& w) {
+  if (w.now_ns_ > w.settings_.time_ns_max)
+    w.violate("no end", "virtual time passed its bound of " + std::to_string(w.settings_.time_ns_max) +
+                            " ns: something re-arms itself for ever");
+  else
+    w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps");
+}
+
+void switcher::report_livelock(world& w, const fiber& self) {
+  w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + self.name + " is in " +
+                            std::string(name_of(self.pending)) + " " + w.object_name(self.pending_object));
 }
 
 void world::point(op_kind op, object_id object) {
@@ -214,29 +227,27 @@ void world::forgive(fiber& f) {
 
 // Kernel access -------------------------------------------------------------------------------------------------------
 
-void kernel_access::set_ready(world& w, fiber& f, bool ready) noexcept {
-  auto& s = *w.state_;
-  const bool bit = ready && !f.owner->paused_ && f.state != fiber_state::abandoned && f.state != fiber_state::finished;
-  const std::uint64_t mask = std::uint64_t{1} << (f.index % 64);
-  std::uint64_t& word = s.ready_bits[f.index / 64];
-  if (((word & mask) != 0) == bit) return;
-  word ^= mask;
-  if (bit)
-    ++s.ready_count;
-  else
-    --s.ready_count;
+void kernel_access::change_enabled(world& w, fiber& f) noexcept {
+  f.enabled = !f.enabled;
+  w.state_->ready.flip(f.index, f.enabled);
 }
 
 void kernel_access::reschedule(world& w) {
   fiber& self = *w.running_;
+  const world::state& s = *w.state_;
+  const bool too_many = ++w.step_count_ > w.settings_.steps_max;
+  // No choice, and the running fiber goes on: most points are such.
+  if (s.ready.count() == 1 && self.enabled && (s.events.live() == 0 || w.calm_) && !w.violation_ && !too_many) return;
+  switcher::leave(w, self);
+}
+
+void switcher::leave(world& w, fiber& self) {
   kernel_scope kernel;
-  if (++w.step_count_ > w.settings_.steps_max)
-    w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + self.name + " is in " +
-                              std::string(name_of(self.pending)) + " " + w.object_name(self.pending_object));
-  fiber* const next = switcher::pick(w);
+  if (w.step_count_ > w.settings_.steps_max) report_livelock(w, self);
+  fiber* const next = pick(w);
   if (next == &self && self.state != fiber_state::abandoned) return;
   // Null leaves for the main loop, which never comes back to a fiber of a run that is over.
-  do switcher::jump(w, &self, next);
+  do jump(w, &self, next);
   while (self.state == fiber_state::abandoned);
 }
 
@@ -272,7 +283,7 @@ fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_funct
   }
   const auto index = static_cast<std::uint32_t>(s.fibers.size());
   s.fibers.push_back(std::move(made));
-  if (s.ready_bits.size() * 64 <= index) s.ready_bits.push_back(0);
+  s.ready.grow(index + 1);
   fiber& f = *s.fibers.back();
   std::uint32_t twin = 1;
   for (std::uint32_t i = 0; i < index; ++i)
@@ -294,13 +305,20 @@ fiber::~fiber() {
 void fiber::begin(host& h, std::uint32_t i, std::string_view given, std::uint32_t number_of_twin) {
   owner = &h;
   index = i;
-  given_name.assign(given);
-  twin = number_of_twin;
-  name.assign(h.name());
-  name += '/';
-  name += given;
-  if (twin > 1) name += "-" + std::to_string(twin);
+  // Worlds of a campaign resemble each other, and so do the fibers that an object was in turn.
+  const std::string& of_host = h.name();
+  const bool same = twin == 1 && number_of_twin == 1 && given_name == given &&
+                    name.size() == of_host.size() + 1 + given.size() && name.starts_with(of_host);
+  if (!same) {
+    given_name.assign(given);
+    twin = number_of_twin;
+    name.assign(of_host);
+    name += '/';
+    name += given;
+    if (twin > 1) name += "-" + std::to_string(twin);
+  }
   state = fiber_state::ready;
+  enabled = false;
   pending = op_kind::start;
   pending_object = 0;
   next_waiter = nullptr;

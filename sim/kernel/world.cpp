@@ -1,5 +1,7 @@
 #include <sim/kernel/world_state.hpp>
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -42,16 +44,11 @@ void world::state::keep(std::unique_ptr<state> used) {
 }
 
 void world::state::recycle() {
-  for (auto& f : fibers) spare_fibers.push_back(std::move(f));
-  fibers.clear();
-  ready_bits.clear();
-  ready_count = 0;
+  // The last one on top: the next world's first fiber is likely to be what this one's was, and keeps its name.
+  for (; !fibers.empty(); fibers.pop_back()) spare_fibers.push_back(std::move(fibers.back()));
+  ready.clear();
   unfinished = 0;
-  queue.clear();
-  slots.clear();
-  free_slots.clear();
-  next_sequence = 1;
-  live_events = 0;
+  events.clear();
   choices.clear();
   streams.clear();
   objects.resize(1);
@@ -80,7 +77,7 @@ world::world(const world_settings& settings, strategy& s)
 
 world::~world() {
   kernel_scope kernel;
-  state_->slots.clear();
+  state_->events.clear();
   // What hosts keep for other rooms may refer to fibers: hosts end before these are made anew.
   for (auto& h : hosts_) h->end();
   while (!hosts_.empty()) {
@@ -140,6 +137,7 @@ random_stream& world::stream(std::string_view name) {
 
 run_end world::run() {
   kernel_scope kernel;
+  state_->exceptions_handled = abi::__cxa_get_globals();
   strategy_.begin(*this);
   for (;;) {
     fiber* const next = switcher::pick(*this);
@@ -268,7 +266,7 @@ std::string world::fingerprint() const {
 const std::vector<std::uint8_t>& world::choices() const noexcept { return state_->choices; }
 
 const fiber& world::fiber_at(std::uint32_t index) const noexcept {
-  return *state_->fibers[switcher::select(*state_, index)];
+  return *state_->fibers[state_->ready.at(index)];
 }
 
 std::string world::label(std::uint32_t index) const {

@@ -6,7 +6,9 @@
 // Threading   One OS thread, in kernel scope. Failure: none of its own.
 #pragma once
 
+#include <sim/kernel/event_queue.hpp>
 #include <sim/kernel/fiber.hpp>
+#include <sim/kernel/ready_set.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <boost/context/detail/fcontext.hpp>
@@ -14,7 +16,6 @@
 #define XXH_STATIC_LINKING_ONLY  // for the size of XXH3_state_t; the functions come from the library
 #include <xxhash.h>
 
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,16 +24,6 @@
 #include <vector>
 
 namespace holdfast::sim {
-
-struct queued_event {
-  std::int64_t time_ns;
-  std::uint64_t sequence;
-  std::uint32_t slot;
-};
-struct event_slot {
-  std::uint64_t sequence = 0;  // 0 = free
-  std::move_only_function<void()> body;
-};
 
 struct quiet_probe {
   host* where;
@@ -52,16 +43,12 @@ struct world::state {
   std::vector<std::unique_ptr<fiber>> spare_fibers;  // with their stacks
   std::vector<std::unique_ptr<host>> spare_hosts;
   std::vector<std::unique_ptr<host>> no_hosts;  // empty: capacity for the next world's
-  std::vector<std::uint64_t> ready_bits;
-  std::uint32_t ready_count = 0;
+  ready_set ready;
   std::uint32_t unfinished = 0;
   void* main_context = nullptr;
+  void* exceptions_handled = nullptr;  // the C++ runtime's, of the thread that runs the world
 
-  std::vector<queued_event> queue;  // heap
-  std::vector<event_slot> slots;
-  std::vector<std::uint32_t> free_slots;
-  std::uint64_t next_sequence = 1;
-  std::uint64_t live_events = 0;
+  event_queue events;
 
   std::vector<std::uint8_t> choices;
   std::map<std::string, random_stream, std::less<>> streams;
@@ -104,41 +91,17 @@ struct switcher {
   static void landed(world& w, const boost::context::detail::transfer_t& arrived, void* fake) noexcept;
   [[noreturn]] static void entry(boost::context::detail::transfer_t arrived);
   static void finish(world& w, fiber& self);
+  /// To whom the strategy chooses; returns when `self` was chosen.
+  static void leave(world& w, fiber& self);
   /// Takes the next event and lets it act.
   static void advance_time(world& w);
+  static void count_stall(world& w, std::int64_t duration_ns);
   /// The next fiber to run, or null: the run is over, or stopped.
   static fiber* pick(world& w);
+  [[gnu::cold]] static void refuse_choice(world& w, std::uint32_t index);
+  [[gnu::cold]] static void report_no_end(world& w);
+  [[gnu::cold]] static void report_livelock(world& w, const fiber& self);
   static void record(world::state& s, std::uint32_t index);
-
-  static bool is_ready(const world::state& s, std::uint32_t index) noexcept {
-    return ((s.ready_bits[index / 64] >> (index % 64)) & 1) != 0;
-  }
-  // Inline, because the baseline x86-64 has no instruction for it and a call costs more than the choice.
-  static constexpr std::uint32_t count_bits(std::uint64_t bits) noexcept {
-    bits -= (bits >> 1) & 0x5555555555555555u;
-    bits = (bits & 0x3333333333333333u) + ((bits >> 2) & 0x3333333333333333u);
-    bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
-  }
-  // Position of fiber `index` among the ready ones.
-  static std::uint32_t rank_of(const world::state& s, std::uint32_t index) noexcept {
-    std::uint32_t rank = 0;
-    for (std::uint32_t word = 0; word < index / 64; ++word)
-      rank += count_bits(s.ready_bits[word]);
-    return rank + count_bits(s.ready_bits[index / 64] & ((std::uint64_t{1} << (index % 64)) - 1));
-  }
-  // Fiber index of the ready fiber at position `rank`.
-  static std::uint32_t select(const world::state& s, std::uint32_t rank) noexcept {
-    std::uint32_t word = 0;
-    for (;; ++word) {
-      const std::uint32_t here = count_bits(s.ready_bits[word]);
-      if (rank < here) break;
-      rank -= here;
-    }
-    std::uint64_t bits = s.ready_bits[word];
-    for (; rank != 0; --rank) bits &= bits - 1;
-    return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-  }
 };
 
 }  // namespace holdfast::sim

@@ -299,10 +299,14 @@ void settings_get_exits(const parameters&, scripted_settings& how) { how.pool.re
 // Small ones, to be explored ----------------------------------------------------------------------------------
 
 void plan_cut_against_retire(drawing& d) {
-  d.step("a/app", "alloc", {{"slot", 0}, {"bytes", 1}});
-  d.step("a/app", "free", {{"slot", 0}});
-  d.step("a/app", "try_alloc", {{"slot", 0}, {"bytes", 1}});
+  d.step("a/app", "try_alloc", {{"slot", 1}, {"bytes", 1}});
   d.step("a/closer", "shutdown");
+}
+
+// One arena with room for one more.
+void settings_with_room(const parameters&, scripted_settings& how) {
+  how.pool.initial_arena_bytes = 2 * granule;
+  how.prepared = 1;
 }
 
 void plan_publish_against_close(drawing& d) {
@@ -314,14 +318,15 @@ void plan_publish_against_close(drawing& d) {
 }
 
 void plan_hold_against_shutdown(drawing& d) {
-  d.step("a/app", "alloc", {{"slot", 0}, {"bytes", 1}});
   d.step("a/app", "get_start", {{"slot", 0}, {"seed", 7}});
   if (d.p.at("cancel") != 0) d.step("a/app", "cancel", {{"slot", 0}});
-  d.step("a/app", "await", {{"slot", 0}});
   d.step("a/closer", "shutdown");
 }
 
-void with_gets(const parameters&, scripted_settings& how) { how.device.declared.get_works = true; }
+void settings_with_a_buffer(const parameters&, scripted_settings& how) {
+  how.device.declared.get_works = true;
+  how.prepared = 1;
+}
 
 void plan_two_misses(drawing& d) {
   d.step("a/one", "alloc_start", {{"slot", 0}, {"bytes", 1}});
@@ -356,11 +361,12 @@ void add_scripted_scenarios() {
        "GETs end by all four exits, are given up, orphaned, of unknown fate; others want their room meanwhile (B01, B02, "
        "B13)",
        &plan_get_exits, &settings_get_exits});
-  add({"cut-against-retire", "an allocation against the sweep of a shutdown", &plan_cut_against_retire, nullptr, true});
+  add({"cut-against-retire", "an allocation against the sweep of a shutdown", &plan_cut_against_retire,
+       &settings_with_room, true});
   add({"publish-against-close", "a registration is answered while the pool closes", &plan_publish_against_close, nullptr,
        true, {cancelled, {"dedicated", "1: an arena of its own", 0, 0, 1}}});
   add({"hold-against-shutdown", "a GET begins and ends against the retirement of its arena", &plan_hold_against_shutdown,
-       &with_gets, true, {cancelled}});
+       &settings_with_a_buffer, true, {cancelled}});
   add({"two-misses", "two allocations find nothing at once; one map serves both", &plan_two_misses, nullptr, true,
        {cancelled}});
 }

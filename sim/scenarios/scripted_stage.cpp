@@ -26,8 +26,11 @@ constexpr std::string_view host_name = "a";
 constexpr std::uint64_t pool_id = 1, ledger_id = 1;
 constexpr hf::peer_id peer{.worker_id = 9, .incarnation = 900};
 
-hf::platform::time_point in(world& w, std::int64_t ns) {
-  return hf::platform::time_point{hf::platform::duration{w.now() + ns}};
+// When `ns` from now is; negative: never.
+std::int64_t after(const world& w, std::int64_t ns) { return ns < 0 ? INT64_MAX : w.now() + ns; }
+
+hf::platform::time_point point_of(std::int64_t ns) {
+  return ns == INT64_MAX ? hf::platform::never : hf::platform::time_point{hf::platform::duration{ns}};
 }
 
 /// The core of the host. Destroyed bottom-up: what others refer to comes first.
@@ -168,6 +171,8 @@ void scripted_stage::main(host& machine) {
   if (made) {
     node.memory.emplace(std::move(*made));
     node.user.pool = &*node.memory;
+    for (std::int64_t slot = 0; slot < how_.prepared; ++slot)
+      if (auto ready = node.memory->async_alloc(1, hf::block)) node.user.slots[slot].held = std::move(*ready);
     work_->spawn(machine, done_);
     done_.wait(world_);
   }
@@ -187,7 +192,7 @@ void scripted_stage::end(host& machine) {
   if (node.memory && abandoned_ && !shutdown_begun_) {
     node.memory.reset();
     for (auto& slot : slots) slot = {};
-    if (device_->tear_down(world_.now() + how_.teardown_ns)) device_->finish();
+    if (device_->tear_down(after(world_, how_.teardown_ns))) device_->finish();
     exit_process(machine);
   }
   if (node.memory) {
@@ -228,11 +233,11 @@ step_result scripted_stage::shut_down(std::int64_t deadline_ns) {
   const std::int64_t began_ns = world_.now();
   host& machine = node_->user.machine;
   const std::int64_t stalled_ns = machine.stalled_ns();
-  const auto report = node_->memory->async_shutdown(in(world_, deadline_ns), hf::block);
+  const auto report = node_->memory->async_shutdown(point_of(after(world_, deadline_ns)), hf::block);
   if (!report) return refused_step(report.error());
   shutdown_ended_ = true;
   const std::int64_t took_ns = world_.now() - began_ns - (machine.stalled_ns() - stalled_ns);
-  if (first && took_ns > deadline_ns) {
+  if (first && deadline_ns >= 0 && took_ns > deadline_ns) {
     kernel_scope kernel;
     world_.violate("W-7", "shutdown took " + std::to_string(took_ns) + " ns of " + std::to_string(deadline_ns) +
                               " (stalled time not counted)");
@@ -245,7 +250,7 @@ step_result scripted_stage::release(std::int64_t deadline_ns) {
   for (unsigned i = 0; i < 4 && shutdown_begun_ && !shutdown_ended_; ++i) static_cast<void>(shut_down(deadline_ns));
   if ((node_->memory && !shutdown_ended_) || released_) return {false, 0};
   released_ = true;
-  auto gone = device_->tear_down(world_.now() + deadline_ns);
+  auto gone = device_->tear_down(after(world_, deadline_ns));
   if (!gone) return {false, 0};
   witnessed_ = true;
   if (!node_->memory) return {};
@@ -288,6 +293,7 @@ scripted_settings small_stage() {
               .registered_bytes_budget = 4 * 4096};
   how.device.map_ns = how.device.unmap_ns = how.device.get_ns = 0;
   how.device.declared.get_works = false;
+  how.shutdown_ns = how.teardown_ns = -1;
   return how;
 }
 

@@ -41,12 +41,15 @@ struct scripted_settings {
                                   .registered_bytes_budget = 64 * 4096};
   scripted_options device;
   unsigned executor_threads = 1;
-  /// Times that the end of the host gives to the shutdown and to the device.
+  /// Times that shutdowns and ends of the device get if the op does not say. Negative: for ever.
   std::int64_t shutdown_ns = 1'000'000;
   std::int64_t teardown_ns = 1'000'000;
+  /// Buffers of one byte that are allocated, into the slots from 0 on, before the ops begin.
+  std::int64_t prepared = 0;
 };
 
-/// For exhaustive exploration: no time passes but where a fault or an op says so, arenas of one or two granules.
+/// For exhaustive exploration: no time passes and no deadline waits but where a fault or an op says so; arenas of one or
+/// two granules.
 scripted_settings small_stage();
 
 /// Builds the host "a" and starts it. Keep the answer until the run is over. An error sentence if an op makes no sense.

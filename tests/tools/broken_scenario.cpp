@@ -47,11 +47,15 @@ void execute(shared_state& s, const op& step) {
   } else if (step.what == "spin") {
     for (volatile bool on = s.spins; on;) {
     }
-  } else if (step.what == "heed" || step.what == "ignore") {
+  } else if (step.what == "heed" || step.what == "ignore" || step.what == "die") {
     kernel_scope kernel;
     host& here = *s.w.running_host();
     const fault* const struck = fault_plan::of(s.w).strike(here, "nic.register");
-    if (struck != nullptr && step.what == "heed") s.w.log(&here, hardware_event::nic_register_refused, 1, 4096);
+    if (struck == nullptr || step.what == "ignore") return;
+    s.w.log(&here, hardware_event::nic_register_refused, 1, 4096);
+    if (step.what != "die") return;
+    if (struck->what == "refuse") s.w.violate("T-2", "a refusal was not survived");
+    if (struck->what == "never") std::raise(SIGSEGV);
   } else if (step.what == "stray") {
     // A number that no seed decides.
     static std::uint64_t runs = 0;
@@ -61,7 +65,7 @@ void execute(shared_state& s, const op& step) {
 }
 
 bool known(const std::string& what) {
-  for (const char* name : {"add", "add_right", "enter", "heed", "ignore", "spin", "stray"}) {
+  for (const char* name : {"add", "add_right", "die", "enter", "heed", "ignore", "spin", "stray"}) {
     if (what == name) return true;
   }
   return false;
@@ -136,8 +140,10 @@ scenario_registrar right(make("test-right", "fibers add in one step", "add_right
 scenario_registrar crash(make("test-crash", "crashes when two fibers meet", "enter"));
 scenario_registrar spin(make("test-spin", "may never come to a scheduling point", "spin"));
 scenario_registrar heeded(make("test-fault-heeded", "asks for a planned fault and acts on it", "heed", {refuse(2)}));
-scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore", {refuse(1)}));
+scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore",
+                                {refuse(1)}));
 scenario_registrar idle(make("test-fault-idle", "plans a fault that never comes", "heed", {refuse(3)}));
+scenario_registrar fatal(make("test-fault-fatal", "asks for faults and survives some", "die"));
 scenario_registrar stray(make("test-stray", "logs what no seed decides", "stray"));
 
 }  // namespace

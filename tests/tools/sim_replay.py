@@ -160,7 +160,7 @@ class Replay(SimTest):
             again = self.shell(command)
             self.assertEqual(again.code, 0, again)
             self.assertIn("crash, SIGSEGV", again.out)
-        seed = re.search(r"random-(\d+)-crash", "".join(self.left())).group(1)
+        seed = re.search(r"(?:random|pct)-(\d+)-crash", "".join(self.left())).group(1)
         answer = self.sim("run", "test-crash", "--seed", seed, "--trace", "crash.jsonl.zst")
         self.assertEqual(answer.code, 1, answer)
         self.assertEqual(self.sim("replay", "crash.jsonl.zst").code, 0)
