@@ -9,6 +9,7 @@
 #include <holdfast/platform/stop_process.hpp>
 #include <holdfast/telemetry/emit.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -58,7 +59,7 @@ void arena::rebuild(std::uint32_t granules) noexcept {
 
 void arena::free_objects() noexcept {
   scoped_lock lock(mutex_);
-  unused_ = nullptr;
+  unused_ = warm_ = nullptr;
   while (span* const object = objects_.pop_front()) delete object;
 }
 
@@ -83,32 +84,45 @@ arena::cut_result arena::cut_first(std::uint32_t granules, std::uint64_t length,
 }
 
 arena::cut_result arena::cut_locked(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept {
-  span* object = unused_;
-  if (object != nullptr) {
-    unused_ = object->next_unused_;
+  span* object = nullptr;
+  if (warm_ != nullptr && warm_->granules() == granules) {
+    object = std::exchange(warm_, nullptr);
   } else {
-    if (index_.largest_free() < granules) return {cut_answer::no_room, nullptr};
-    // The object comes before the granules: granules that nobody can name would be lost.
-    if (carried == nullptr) return {cut_answer::needs_object, nullptr};
-    object = std::exchange(carried, nullptr);
-    objects_.push_back(*object);
-  }
-  const extent_index::taken taken = index_.take(granules, *object);
-  keep_object(taken.spare);
-  if (!taken.granted) {
-    keep_object(object);
-    return {cut_answer::no_room, nullptr};
+    if (warm_ != nullptr && index_.largest_free() < granules) put_back(*std::exchange(warm_, nullptr));
+    if (unused_ != nullptr) {
+      object = std::exchange(unused_, unused_->next_unused_);
+    } else {
+      if (index_.largest_free() < granules) return {cut_answer::no_room, nullptr};
+      // The object comes before the granules: granules that nobody can name would be lost.
+      if (carried == nullptr) return {cut_answer::needs_object, nullptr};
+      object = std::exchange(carried, nullptr);
+      objects_.push_back(*object);
+    }
+    const extent_index::taken taken = index_.take(granules, *object);
+    keep_object(taken.spare);
+    if (!taken.granted) {
+      keep_object(object);
+      return {cut_answer::no_room, nullptr};
+    }
+    object->owner_ = this;
+    object->data_ = block_.base() + std::size_t{object->offset()} * granule_bytes;
   }
   ++live_;
   std::destroy_at(&object->owners_);
   std::construct_at(&object->owners_, 1u);
-  object->owner_ = this;
-  object->data_ = block_.base() + std::size_t{object->offset()} * granule_bytes;
   object->length_ = length;
   // Numbers of different arenas never meet: the region's number stands above this arena's own count.
   object->id_ = (region << 40) | ++spans_issued_;
   emit::span_granted(pool_.log, object->id_, region, object->offset(), granules, length);
   return {cut_answer::granted, object};
+}
+
+void arena::put_back(span& released) noexcept {
+  for (extent_node* spare = index_.put(released); spare != nullptr;) {
+    extent_node* const next = spare->next_spare();
+    keep_object(spare);
+    spare = next;
+  }
 }
 
 bool arena::has_room(std::uint32_t granules) noexcept {
@@ -125,11 +139,7 @@ void arena::give_back(span& released) noexcept {
     scoped_lock lock(mutex_);
     emit::span_released(pool_.log, released.id_, region, released.offset(), released.granules());
     // Granules first, count second: an arena must not look empty while granules are marked used.
-    for (extent_node* spare = index_.put(released); spare != nullptr;) {
-      extent_node* const next = spare->next_spare();
-      keep_object(spare);
-      spare = next;
-    }
+    if (span* const colder = std::exchange(warm_, &released)) put_back(*colder);
     --live_;
     last = live_ == 0 && state_ == arena_state::retiring;
     end_pages = last && registration_gone_;
@@ -468,8 +478,8 @@ arena::numbers arena::observe() noexcept {
           in_flight_,
           quarantined_,
           quarantined_granules_,
-          index_.largest_free(),
-          index_.free_granules(),
+          std::max(index_.largest_free(), warm_ == nullptr ? 0 : warm_->granules()),
+          index_.free_granules() + (warm_ == nullptr ? 0 : warm_->granules()),
           unmap_,
           unmap_attempts_,
           index_.granules(),

@@ -212,6 +212,7 @@ class arena final : public unmap_request,
   void hold_unconfirmed(quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void leave_service(retire_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   bool may_ask_again() const noexcept HOLDFAST_REQUIRES(mutex_);
+  void put_back(span& released) noexcept HOLDFAST_REQUIRES(mutex_);
   void keep_object(extent_node* unused) noexcept HOLDFAST_REQUIRES(mutex_);
   void free_objects() noexcept;
   void submit_unmap() noexcept;
@@ -257,6 +258,9 @@ class arena final : public unmap_request,
   bool registration_gone_ HOLDFAST_GUARDED_BY(mutex_) = false;
   gate::ticket sweep_ticket_ HOLDFAST_GUARDED_BY(mutex_);
   span* unused_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
+  // The last span that came back, not joined with its neighbors yet: free for all who ask, and granted again without a
+  // search to who wants exactly this size. It is joined when the next one comes, or when nothing else is large enough.
+  span* warm_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
   span* lost_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // spans whose share the quarantine has
   intrusive_list<span, span_hook> objects_ HOLDFAST_GUARDED_BY(mutex_);
 
