@@ -70,7 +70,8 @@ void check_host(surroundings& s) {
   if (!opened) return s.found.failed(part, "open", sentence(opened.error()));
   node& own = **opened;
   if (check_registration(s.found, part, own, values.initial_arena_bytes / 2) &&
-      check_growth(s.found, part, own, values.initial_arena_bytes / 4, 3))
+      check_growth(s.found, part, own, values.initial_arena_bytes / 4, 3) &&
+      check_reclaim(s.found, part, own, values.initial_arena_bytes))
     check_budget(s.found, part, own);
   check_limit(s.found, own, limits);
   check_shutdown(s, own);

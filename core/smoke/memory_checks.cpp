@@ -5,6 +5,8 @@
 #include "smoke/pattern.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 namespace holdfast::smoke {
@@ -85,6 +87,27 @@ bool check_growth(checks& found, std::string_view part, node& own, std::uint64_t
   if (wrong.empty() && own.memory().registered_bytes() != registered) wrong = "room was registered that was there";
   if (!wrong.empty()) return found.failed(part, "give-back", wrong), false;
   found.ok(part, "give-back", std::to_string(count) + " buffers freed and served again, nothing registered for them");
+  return true;
+}
+
+bool check_reclaim(checks& found, std::string_view part, node& own, std::uint64_t bytes) {
+  constexpr std::string_view name = "reclaim";
+  const std::uint64_t before = own.memory().registered_bytes();
+  awaited<result<pinned::buffer>> told;
+  own.memory().async_alloc(bytes, pinned::alloc_options{.own_arena = true}, told.handler());
+  if (!told.wait(patience)) return found.failed(part, name, "the request was not answered"), false;
+  if (!told.answer()) return found.failed(part, name, sentence(told.answer().error())), false;
+  write_pattern(told.answer()->bytes(), 7);
+  const std::uint64_t with = own.memory().registered_bytes();
+  told.answer()->reset();
+  const steady::time_point began = steady::now();
+  while (own.memory().registered_bytes() != before) {
+    if (since(began) > std::chrono::nanoseconds(patience).count())
+      return found.failed(part, name, "an empty arena of its own is still registered: " + own.memory().snapshot().to_json()),
+             false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  found.ok(part, name, bytes_text(with - before) + " of an empty arena given back by itself in " + time_text(since(began)));
   return true;
 }
 

@@ -23,6 +23,8 @@ bool check_registration(checks& found, std::string_view part, node& own, std::ui
 /// Allocates until `arenas` serve: no two buffers share a byte, and none loses one. Then gives everything back and
 /// takes it again without registering more.
 bool check_growth(checks& found, std::string_view part, node& own, std::uint64_t bytes, std::uint64_t arenas);
+/// An arena of its own goes back by itself once nobody uses it.
+bool check_reclaim(checks& found, std::string_view part, node& own, std::uint64_t bytes);
 /// A request above the budget is refused by name and leaves nothing charged.
 bool check_budget(checks& found, std::string_view part, node& own);
 

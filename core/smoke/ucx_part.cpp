@@ -56,6 +56,7 @@ void check_ucx(surroundings& s) {
     if (!open_stage(stage)) return;
     const bool memory_works = check_registration(s.found, ucx_part, *stage.own, std::uint64_t{1} << 20) &&
                               check_growth(s.found, ucx_part, *stage.own, std::uint64_t{1} << 20, 2) &&
+                              check_reclaim(s.found, ucx_part, *stage.own, std::uint64_t{1} << 20) &&
                               check_budget(s.found, ucx_part, *stage.own);
     const bool peers_serve = memory_works && start_peers(stage);
     if (peers_serve) {
