@@ -53,6 +53,7 @@ void world::state::recycle() {
   streams.clear();
   objects.resize(1);
   object_kinds.clear();
+  object_counters.clear();
   for (const std::size_t kind : subscribed) subscribers[kind].clear();
   subscribed.clear();
   checks.clear();
@@ -201,14 +202,26 @@ void world::begin_calm() {
 
 // Objects and observation ---------------------------------------------------------------------------------------------
 
+// Place of the counter of objects of this kind.
+std::uint32_t world::state::counter_of(const char* kind) {
+  for (const object_kind& known : object_kinds)
+    if (known.address == kind) return known.counter;
+  for (const object_kind& known : object_kinds)
+    if (std::strcmp(known.address, kind) == 0) {
+      const std::uint32_t counter = known.counter;
+      object_kinds.push_back({kind, counter});
+      return counter;
+    }
+  const auto counter = static_cast<std::uint32_t>(object_counters.size());
+  object_counters.push_back(0);
+  object_kinds.push_back({kind, counter});
+  return counter;
+}
+
 object_id world::new_object(const char* kind) {
   kernel_scope kernel;
   auto& s = *state_;
-  auto of_kind = std::find_if(s.object_kinds.begin(), s.object_kinds.end(), [kind](const object_record& o) {
-    return o.kind == kind || std::strcmp(o.kind, kind) == 0;
-  });
-  if (of_kind == s.object_kinds.end()) of_kind = s.object_kinds.insert(of_kind, {kind, 0});
-  s.objects.push_back({kind, ++of_kind->number});
+  s.objects.push_back({kind, ++s.object_counters[s.counter_of(kind)]});
   return static_cast<object_id>(s.objects.size() - 1);
 }
 
