@@ -118,7 +118,8 @@ void world::attach(check& c) {
   state_->checks.push_back(&c);
   for (const event_kind kind : c.wants()) {
     const auto raw = static_cast<std::uint16_t>(kind);
-    const std::size_t dense = is_hardware(kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
+    const std::size_t dense =
+        is_hardware(kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
     state_->subscribers[dense].push_back(&c);
     state_->subscribed.push_back(dense);
   }
@@ -157,7 +158,8 @@ run_end world::run() {
     const bool handles_may_be_left =
         std::any_of(hosts_.begin(), hosts_.end(), [](const auto& h) { return h->leaks_on_purpose_; });
     for (const auto& [kind, count] : state_->handles)
-      if (count != 0 && !handles_may_be_left) violate("handle leak", std::to_string(count) + " of " + kind + " left open at the end");
+      if (count != 0 && !handles_may_be_left)
+        violate("handle leak", std::to_string(count) + " of " + kind + " left open at the end");
   }
   if (!violation_)
     for (check* c : state_->checks) {
@@ -263,7 +265,8 @@ void world::log_event(host* h, logged_event& e) {
   XXH3_128bits_update(&state_->hash, canonical, sizeof(canonical));
   if (h != nullptr && e.kind == holdfast::event_id::teardown_hung) h->leaks_on_purpose_ = true;
   const auto raw = static_cast<std::uint16_t>(e.kind);
-  const std::size_t dense = is_hardware(e.kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
+  const std::size_t dense =
+      is_hardware(e.kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
   for (check* c : state_->subscribers[dense]) c->on_event(*this, e);
   for (listener* l : state_->listeners) l->on_event(*this, e);
 }
