@@ -296,7 +296,8 @@ void scripted_backend::unmap(waiting_unmap asked) {
     switch (asked.answer) {
       case unmap_answer::confirmed:
       case unmap_answer::lie:
-        verdict = hf::pinned::unmap_verdict::confirmed;
+        // A second unmap of one id finds nothing, and is an error.
+        if (here || dead()) verdict = hf::pinned::unmap_verdict::confirmed;
         if (here) memory_of(machine_).claim_unpinned(found->pin, asked.answer == unmap_answer::confirmed);
         if (here) registrations_.erase(found);
         break;

@@ -29,7 +29,8 @@ std::uint32_t event_queue::take_slot() {
     std::fputs("holdfast-sim: too many events in one world\n", stderr);
     std::abort();
   }
-  if (used_slots_ >> chunk_bits == chunks_.size()) chunks_.push_back(std::make_unique<slot[]>(std::size_t{1} << chunk_bits));
+  if (used_slots_ >> chunk_bits == chunks_.size())
+    chunks_.push_back(std::make_unique<slot[]>(std::size_t{1} << chunk_bits));
   return used_slots_++;
 }
 

@@ -53,6 +53,7 @@ void world::state::recycle() {
   streams.clear();
   objects.resize(1);
   object_kinds.clear();
+  object_counters.clear();
   for (const std::size_t kind : subscribed) subscribers[kind].clear();
   subscribed.clear();
   checks.clear();
@@ -117,7 +118,8 @@ void world::attach(check& c) {
   state_->checks.push_back(&c);
   for (const event_kind kind : c.wants()) {
     const auto raw = static_cast<std::uint16_t>(kind);
-    const std::size_t dense = is_hardware(kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
+    const std::size_t dense =
+        is_hardware(kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
     state_->subscribers[dense].push_back(&c);
     state_->subscribed.push_back(dense);
   }
@@ -156,7 +158,8 @@ run_end world::run() {
     const bool handles_may_be_left =
         std::any_of(hosts_.begin(), hosts_.end(), [](const auto& h) { return h->leaks_on_purpose_; });
     for (const auto& [kind, count] : state_->handles)
-      if (count != 0 && !handles_may_be_left) violate("handle leak", std::to_string(count) + " of " + kind + " left open at the end");
+      if (count != 0 && !handles_may_be_left)
+        violate("handle leak", std::to_string(count) + " of " + kind + " left open at the end");
   }
   if (!violation_)
     for (check* c : state_->checks) {
@@ -201,14 +204,26 @@ void world::begin_calm() {
 
 // Objects and observation ---------------------------------------------------------------------------------------------
 
+// Place of the counter of objects of this kind.
+std::uint32_t world::state::counter_of(const char* kind) {
+  for (const object_kind& known : object_kinds)
+    if (known.address == kind) return known.counter;
+  for (const object_kind& known : object_kinds)
+    if (std::strcmp(known.address, kind) == 0) {
+      const std::uint32_t counter = known.counter;
+      object_kinds.push_back({kind, counter});
+      return counter;
+    }
+  const auto counter = static_cast<std::uint32_t>(object_counters.size());
+  object_counters.push_back(0);
+  object_kinds.push_back({kind, counter});
+  return counter;
+}
+
 object_id world::new_object(const char* kind) {
   kernel_scope kernel;
   auto& s = *state_;
-  auto of_kind = std::find_if(s.object_kinds.begin(), s.object_kinds.end(), [kind](const object_record& o) {
-    return o.kind == kind || std::strcmp(o.kind, kind) == 0;
-  });
-  if (of_kind == s.object_kinds.end()) of_kind = s.object_kinds.insert(of_kind, {kind, 0});
-  s.objects.push_back({kind, ++of_kind->number});
+  s.objects.push_back({kind, ++s.object_counters[s.counter_of(kind)]});
   return static_cast<object_id>(s.objects.size() - 1);
 }
 
@@ -250,7 +265,8 @@ void world::log_event(host* h, logged_event& e) {
   XXH3_128bits_update(&state_->hash, canonical, sizeof(canonical));
   if (h != nullptr && e.kind == holdfast::event_id::teardown_hung) h->leaks_on_purpose_ = true;
   const auto raw = static_cast<std::uint16_t>(e.kind);
-  const std::size_t dense = is_hardware(e.kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
+  const std::size_t dense =
+      is_hardware(e.kind) ? core_event_count() + (raw & static_cast<std::uint16_t>(~hardware_bit)) : raw;
   for (check* c : state_->subscribers[dense]) c->on_event(*this, e);
   for (listener* l : state_->listeners) l->on_event(*this, e);
 }

@@ -35,6 +35,11 @@ struct object_record {
   const char* kind;
   std::uint32_t number;  // among its kind
 };
+// One text may stand at several addresses: each address is compared by text once, and then known.
+struct object_kind {
+  const char* address;
+  std::uint32_t counter;  // place among the counters of texts
+};
 
 // Kept between worlds: a campaign makes tens of thousands of small worlds a second, and most of a small world's cost
 // would be giving memory back and asking for it again.
@@ -53,7 +58,8 @@ struct world::state {
   std::vector<std::uint8_t> choices;
   std::map<std::string, random_stream, std::less<>> streams;
   std::vector<object_record> objects{{"", 0}};
-  std::vector<object_record> object_kinds;  // the last number of each kind
+  std::vector<object_kind> object_kinds;
+  std::vector<std::uint32_t> object_counters;  // the last number of each kind
 
   std::vector<std::vector<check*>> subscribers;  // by dense kind
   std::vector<std::size_t> subscribed;           // kinds with subscribers
@@ -74,6 +80,8 @@ struct world::state {
   void* main_fake_stack = nullptr;
 #endif
   void* main_exception_state[2] = {nullptr, nullptr};
+
+  std::uint32_t counter_of(const char* kind);
 
   static std::unique_ptr<state> take();
   static void keep(std::unique_ptr<state> used);

@@ -111,10 +111,12 @@ class gate_stage final : public base_stage {
     ++over_;
     close_if_nobody_else_can();
     bool done = false;
+    bool waited = true;
     if (step.what == "drain_task") {
       awaited<result<bool>> ended(owner());
-      start_here(drained(context("drain"), gate_.get(), deadline), ended);
+      ended.start(drained(context("drain"), gate_.get(), deadline));
       done = ended.wait().value_or(false).value_or(false);
+      waited = !ended.out_of_memory();
     } else {
       done = gate_->drain_blocking(deadline);
     }
@@ -123,7 +125,7 @@ class gate_stage final : public base_stage {
       expect(closing_ && inside_ == 0, "a drained gate is closed and empty");
       drained_ = true;
     } else {
-      expect(ns >= 0, "a drain without a deadline ends with an empty gate");
+      expect(ns >= 0 || !waited, "a drain without a deadline ends with an empty gate");
     }
     return {done, done ? 0u : 1u};
   }

@@ -75,7 +75,9 @@ class ledger_stage final : public base_stage {
     } else {
       // Who waits for room holds none, or two waiters could wait for each other.
       give_back(mine);
-      mine.open = step.what == "wait" ? wait_blocking(bytes) : wait_in_task(bytes);
+      bool waited = true;
+      mine.open = step.what == "wait" ? wait_blocking(bytes) : wait_in_task(bytes, waited);
+      if (!waited) return {false, 1};
       expect(static_cast<bool>(mine.open), "whoever waits gets its bytes");
       // And keeps it for a moment only: another may wait for as much.
       mine.open.drop();
@@ -123,10 +125,12 @@ class ledger_stage final : public base_stage {
       ledger_->wait_past_blocking(seen, platform::never);
     }
   }
-  reservation wait_in_task(std::uint64_t bytes) {
+  // `waited` false: there was no memory to wait with.
+  reservation wait_in_task(std::uint64_t bytes, bool& waited) {
     awaited<result<reservation>> ended(owner());
-    start_here(reserve_patiently(context("reserve"), ledger_.get(), bytes), ended);
+    ended.start(reserve_patiently(context("reserve"), ledger_.get(), bytes));
     auto& answer = ended.wait();
+    waited = !ended.out_of_memory();
     if (!answer || !*answer) return reservation();
     return std::move(**answer);
   }

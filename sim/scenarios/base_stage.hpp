@@ -101,6 +101,18 @@ class awaited final : public task_completion<T> {
     ended_.open(world_);
   }
   void dropped() noexcept override { ended_.open(world_); }
+  /// Starts `root` on this thread. False: there was no memory for its frame; then it has ended.
+  bool start(task<T>&& root) {
+    if (start_here(std::move(root), *this)) return true;
+    refused_ = true;
+    ended_.open(world_);
+    return false;
+  }
+  /// No memory, for the root or for something it awaits: nothing of the wait happened.
+  bool out_of_memory() const {
+    if (refused_) return true;
+    return value_ && !value_->has_value() && failed_for_memory(value_->error());
+  }
   /// None if the root was dropped.
   std::optional<T>& wait() {
     ended_.wait(world_);
@@ -109,8 +121,11 @@ class awaited final : public task_completion<T> {
 
  private:
   world& world_;
+  static bool failed_for_memory(const error& why) { return why.code == error_code::out_of_memory; }
+
   latch ended_;
   std::optional<T> value_;
+  bool refused_ = false;
 };
 
 /// A small scenario of one stage: three lanes of two steps, drawn by a seed.

@@ -52,7 +52,7 @@ class turn_stage final : public base_stage {
   step_result run(const std::string& who, const op& step) override {
     const auto slot = static_cast<std::size_t>(step.number("slot"));
     if (step.what == "cancel") {
-      cancelled_[slot] = true;
+      if (!*asked_[slot]) return {false, 1};
       (*asked_[slot])->request();
       return {};
     }
@@ -93,16 +93,18 @@ class turn_stage final : public base_stage {
     const bool cancellable = step.numbers.contains("slot");
     const auto slot = static_cast<std::size_t>(step.number("slot"));
     awaited<result<turn::holder>> ended(owner());
-    start_here(take(context("take", cancellable ? asked_[slot]->get() : nullptr), turn_.get(), deadline), ended);
+    cancellation* const asked = cancellable ? asked_[slot]->get() : nullptr;
+    ended.start(take(context("take", asked), turn_.get(), deadline));
     auto& answer = ended.wait();
+    if (ended.out_of_memory()) return {false, 1};
     expect(answer.has_value(), "no task is dropped while its executor runs");
     if (!answer) return {false, 1};
     if (*answer) {
       keep(mine, std::move(**answer));
       return {};
     }
-    expect(answer->error().code != error_code::cancelled || (cancellable && cancelled_[slot]),
-           "only who was cancelled is cancelled");
+    if (answer->error().code == error_code::cancelled)
+      expect(asked != nullptr && asked->requested(), "only who was cancelled is cancelled");
     expect(answer->error().code != error_code::timed_out || ns >= 0, "only a wait with a deadline times out");
     return {false, static_cast<std::uint64_t>(answer->error().code)};
   }
@@ -125,7 +127,6 @@ class turn_stage final : public base_stage {
 
   subject<turn> turn_;
   std::array<subject<intrusive_ptr<cancellation>>, slots> asked_;
-  std::array<bool, slots> cancelled_{};
   std::map<std::string, subject<turn::holder>> holder_;
   int holders_ = 0;
   platform::atomic<int> moment_{0};

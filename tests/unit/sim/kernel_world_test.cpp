@@ -345,6 +345,22 @@ TEST(KernelWorld, EqualSeedsGiveEqualFingerprintsAndDifferentOnesDiffer) {
   EXPECT_NE(run(3), run(4));
 }
 
+TEST(KernelWorld, ObjectsAreNumberedByTheTextOfTheirKindWhereverItStands) {
+  static const char latch[] = "latch";
+  static const char latch_too[] = "latch";
+  static const char door[] = "door";
+  for (int run = 0; run < 2; ++run) {
+    scripted strategy;
+    sim::world world({}, strategy);
+    std::vector<std::string> names;
+    for (const char* kind : {latch, door, latch_too, latch, latch_too, door})
+      names.push_back(world.object_name(world.new_object(kind)));
+    EXPECT_EQ(names, (std::vector<std::string>{"latch#1", "door#1", "latch#2", "latch#3", "latch#4", "door#2"}));
+    EXPECT_EQ(world.object_name(0), "");
+    EXPECT_EQ(world.object_name(99), "");
+  }
+}
+
 TEST(KernelWorld, WorkThatNeverStopsIsALivelock) {
   scripted strategy;
   sim::world_settings settings;
