@@ -107,7 +107,8 @@ arena::cut_result arena::cut_locked(std::uint32_t granules, std::uint64_t length
   object->length_ = length;
   // Numbers of different arenas never meet: the region's number stands above this arena's own count.
   object->id_ = (region << 40) | ++spans_issued_;
-  emit::span_granted(pool_.log, object->id_, region, object->offset(), granules, length);
+  emit::span_granted(pool_.log, object->id_, region, object->offset(), granules, length,
+                     index_.free_granules());
   return {cut_answer::granted, object};
 }
 
@@ -123,13 +124,17 @@ void arena::give_back(span& released) noexcept {
   if (pool_.options.scrub_on_free) std::memset(released.data_, 0, std::size_t{released.granules()} * granule_bytes);
   {
     scoped_lock lock(mutex_);
-    emit::span_released(pool_.log, released.id_, region, released.offset(), released.granules());
+    // The index joins nodes of neighbors: afterwards this one may stand for more than was released.
+    const std::uint64_t id = released.id_;
+    const std::uint32_t offset = released.offset();
+    const std::uint32_t granules = released.granules();
     // Granules first, count second: an arena must not look empty while granules are marked used.
     for (extent_node* spare = index_.put(released); spare != nullptr;) {
       extent_node* const next = spare->next_spare();
       keep_object(spare);
       spare = next;
     }
+    emit::span_released(pool_.log, id, region, offset, granules, index_.free_granules());
     --live_;
     last = live_ == 0 && state_ == arena_state::retiring;
     end_pages = last && registration_gone_;
@@ -241,6 +246,8 @@ void arena::after_transfer(bool submit) noexcept {
 std::optional<remote_reference> arena::reference(const span& named) noexcept {
   scoped_lock lock(mutex_);
   if (state_ != arena_state::published) return std::nullopt;
+  emit::reference_made(pool_.log, named.id_, region, std::uint64_t{named.offset()} * granule_bytes, named.length_,
+                       pool_.incarnation);
   return remote_reference{reinterpret_cast<std::uintptr_t>(named.data_), named.length_, key_, region,
                           pool_.incarnation};
 }
