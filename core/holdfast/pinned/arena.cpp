@@ -113,8 +113,12 @@ arena::cut_result arena::cut_locked(std::uint32_t granules, std::uint64_t length
   object->length_ = length;
   // Numbers of different arenas never meet: the region's number stands above this arena's own count.
   object->id_ = (region << 40) | ++spans_issued_;
-  emit::span_granted(pool_.log, object->id_, region, object->offset(), granules, length);
+  emit::span_granted(pool_.log, object->id_, region, object->offset(), granules, length, free_granules());
   return {cut_answer::granted, object};
+}
+
+std::uint64_t arena::free_granules() const noexcept {
+  return index_.free_granules() + (warm_ == nullptr ? 0 : warm_->granules());
 }
 
 void arena::put_back(span& released) noexcept {
@@ -137,9 +141,9 @@ void arena::give_back(span& released) noexcept {
   if (pool_.options.scrub_on_free) std::memset(released.data_, 0, std::size_t{released.granules()} * granule_bytes);
   {
     scoped_lock lock(mutex_);
-    emit::span_released(pool_.log, released.id_, region, released.offset(), released.granules());
     // Granules first, count second: an arena must not look empty while granules are marked used.
     if (span* const colder = std::exchange(warm_, &released)) put_back(*colder);
+    emit::span_released(pool_.log, released.id_, region, released.offset(), released.granules(), free_granules());
     --live_;
     last = live_ == 0 && state_ == arena_state::retiring;
     end_pages = last && registration_gone_;
@@ -251,6 +255,8 @@ void arena::after_transfer(bool submit) noexcept {
 std::optional<remote_reference> arena::reference(const span& named) noexcept {
   scoped_lock lock(mutex_);
   if (state_ != arena_state::published) return std::nullopt;
+  emit::reference_made(pool_.log, named.id_, region, std::uint64_t{named.offset()} * granule_bytes, named.length_,
+                       pool_.incarnation);
   return remote_reference{reinterpret_cast<std::uintptr_t>(named.data_), named.length_, key_, region,
                           pool_.incarnation};
 }
@@ -479,7 +485,7 @@ arena::numbers arena::observe() noexcept {
           quarantined_,
           quarantined_granules_,
           std::max(index_.largest_free(), warm_ == nullptr ? 0 : warm_->granules()),
-          index_.free_granules() + (warm_ == nullptr ? 0 : warm_->granules()),
+          free_granules(),
           unmap_,
           unmap_attempts_,
           index_.granules(),

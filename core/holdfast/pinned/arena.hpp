@@ -212,6 +212,7 @@ class arena final : public unmap_request,
   void hold_unconfirmed(quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void leave_service(retire_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   bool may_ask_again() const noexcept HOLDFAST_REQUIRES(mutex_);
+  std::uint64_t free_granules() const noexcept HOLDFAST_REQUIRES(mutex_);
   void put_back(span& released) noexcept HOLDFAST_REQUIRES(mutex_);
   void keep_object(extent_node* unused) noexcept HOLDFAST_REQUIRES(mutex_);
   void free_objects() noexcept;

@@ -60,7 +60,9 @@ result<void> get_operation::arm(const peer_id& from, const remote_reference& ran
   return {};
 }
 
-void get_operation::accepted() noexcept { emit::buffer_lent(pool_->log, destination_.span_->id(), operation); }
+void get_operation::accepted() noexcept {
+  emit::buffer_lent(pool_->log, destination_.span_->id(), operation, source.incarnation);
+}
 
 bool get_operation::abandoned() const noexcept { return cell_->abandoned.load(std::memory_order_acquire); }
 

@@ -104,7 +104,8 @@ result<buffer> memory::try_alloc(std::uint64_t bytes) noexcept {
   emit::try_alloc_began(core.log, core.id, bytes);
   error_code why{};
   span* const granted = core.try_existing(granules, bytes, why);
-  emit::try_alloc_ended(core.log, core.id, granted != nullptr);
+  emit::try_alloc_ended(core.log, core.id, granted != nullptr,
+                        granted != nullptr ? std::uint64_t{0} : static_cast<std::uint64_t>(why));
   if (granted == nullptr) return fail(why, alloc, 0, bytes);
   return buffer(*granted);
 }
