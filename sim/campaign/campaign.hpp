@@ -83,7 +83,7 @@ struct explored_job {
   std::size_t job = 0;                  // its index in the settings
   std::uint64_t passes = 0;             // at which `each` was tried and struck
   bool finished = false;                // every schedule was made, and the last exploration had no such pass
-  std::vector<std::string> sites = {};  // named sites that were passed, see fault_plan.hpp
+  std::vector<std::string> sites = {};  // where a fault could have struck, see fault_plan.hpp
 };
 
 struct check_counts {

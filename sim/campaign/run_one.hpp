@@ -33,8 +33,8 @@ struct run_observers {
   std::span<check* const> checks;
   std::span<listener* const> listeners;
   bool fingerprint = false;
-  bool keep_indices = false;                     // also kept of every violating run
-  std::set<std::string>* fault_sites = nullptr;  // named sites that were passed, see fault_plan.hpp
+  bool keep_indices = false;                                  // also kept of every violating run
+  std::set<std::string, std::less<>>* fault_sites = nullptr;  // where faults could have struck, see fault_plan.hpp
 };
 
 struct run_outcome {

@@ -441,7 +441,7 @@ class worker {
   std::vector<std::uint64_t> seen_;
   std::vector<std::uint64_t> marks_seen_;
   std::vector<std::uint8_t> forced_;
-  std::set<std::string> sites_;  // of an exploration
+  std::set<std::string, std::less<>> sites_;  // of an exploration
 };
 
 }  // namespace

@@ -36,11 +36,6 @@ std::vector<std::string> kinds_of(const fault_point& point) {
   }
 }
 
-bool has_named_sites(const fault_point& point) {
-  const std::vector<std::string> kinds = kinds_of(point);
-  return std::ranges::find(kinds, "*") != kinds.end();
-}
-
 // Everything that was made of one scenario: one exploration, or several one after the other.
 class exploration {
  public:
@@ -50,28 +45,20 @@ class exploration {
   // Without faults, or with those that the scenario plans.
   void plain(campaign_job job) { make({std::move(job)}); }
 
-  // Without any, then with every kind at every point, one at a time, from its first pass on. Where allocations can fail
-  // is not in the table: sites are learned from the runs, also from those in which something else failed.
+  // Without any, then with every kind at every point that a run passed, one at a time, from its first pass on. Points and
+  // sites are learned from the runs, also from those in which something else failed.
   void with_each_fault(const campaign_job& scenario) {
-    campaign_job job = scenario;
-    job.no_planned_faults = true;
-    std::vector<campaign_job> jobs = {job};
-    for (const fault_point& point : all_fault_points()) {
-      if (has_named_sites(point)) continue;
-      for (const std::string& kind : kinds_of(point)) jobs.push_back(with(job, point, kind));
-    }
+    campaign_job plain_job = scenario;
+    plain_job.no_planned_faults = true;
     std::set<std::string> known;
-    while (!jobs.empty() && !stop_requested() && !total.error) {
+    for (std::vector<campaign_job> jobs = {plain_job}; !jobs.empty() && !stop_requested() && !total.error;) {
       make(std::move(jobs));
       jobs.clear();
-      for (const fault_point& point : all_fault_points()) {
-        if (!has_named_sites(point)) continue;
-        for (const std::string& site : sites_) {
-          if (known.insert(site).second) jobs.push_back(with(job, point, site));
-        }
+      for (const std::string& site : sites_) {
+        if (known.insert(site).second) add_faults_at(site, plain_job, jobs);
       }
+      if (stop_requested() && !jobs.empty()) total.complete = false;
     }
-    if (!jobs.empty()) total.complete = false;
   }
 
   struct tried_fault {
@@ -84,9 +71,17 @@ class exploration {
   std::vector<tried_fault> tried;  // those that were passed at least once
 
  private:
-  static campaign_job with(campaign_job job, const fault_point& point, const std::string& kind) {
-    job.each = fault{std::string(point.name), "", 1, 1, kind, value_of(kind)};
-    return job;
+  static void add_faults_at(const std::string& site, campaign_job job, std::vector<campaign_job>& jobs) {
+    const std::size_t colon = site.find(':');
+    const std::string name = site.substr(0, colon);
+    const std::span<const fault_point> points = all_fault_points();
+    const auto point = std::ranges::find(points, name, &fault_point::name);
+    const std::vector<std::string> kinds =
+        colon == site.npos ? kinds_of(*point) : std::vector<std::string>{site.substr(colon + 1)};
+    for (const std::string& kind : kinds) {
+      job.each = fault{name, "", 1, 1, kind, value_of(kind)};
+      jobs.push_back(job);
+    }
   }
 
   void make(std::vector<campaign_job> jobs) {

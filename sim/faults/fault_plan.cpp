@@ -152,7 +152,7 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
   }
   if (passes_.empty()) passes_.assign(points.size(), 0);
   ++passes_[index];
-  if (sites_ != nullptr && !w.calm() && match_kind(points[index].kinds, detail) == 2) sites_->emplace(detail);
+  if (sites_ != nullptr && !w.calm()) collect(index, detail);
   const fault* chosen = nullptr;
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     armed& a = armed_[i];
@@ -169,6 +169,14 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
     chosen = &a.what;
   }
   return chosen;
+}
+
+void fault_plan::collect(std::size_t point, std::string_view detail) {
+  if (match_kind(points[point].kinds, detail) != 2) {
+    if (!sites_->contains(points[point].name)) sites_->emplace(points[point].name);
+    return;
+  }
+  sites_->insert(std::string(points[point].name) + ':' + std::string(detail));
 }
 
 std::uint64_t fault_plan::passes(std::string_view point) const {

@@ -45,11 +45,13 @@ class fault_plan {
   std::vector<fault> inert() const;
   /// How often each planned fault struck, in the plan's order, for the effect audit.
   std::vector<std::uint64_t> struck() const;
-  /// From here on the details of passes at points with named sites are kept in `into`.
-  void collect_sites(std::set<std::string>& into) { sites_ = &into; }
+  /// From here on, where a fault could have struck is kept in `into`: "nic.register", and "heap:pinned.span" of a point
+  /// with named sites.
+  void collect_sites(std::set<std::string, std::less<>>& into) { sites_ = &into; }
 
  private:
   void cancel_at_suspensions(world& w);
+  void collect(std::size_t point, std::string_view detail);
 
   struct armed {
     fault what;
@@ -60,7 +62,7 @@ class fault_plan {
   };
   std::vector<armed> armed_;
   std::vector<std::uint64_t> passes_;  // by index of the point
-  std::set<std::string>* sites_ = nullptr;
+  std::set<std::string, std::less<>>* sites_ = nullptr;
 };
 
 }  // namespace holdfast::sim
