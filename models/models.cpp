@@ -4,7 +4,14 @@ namespace holdfast::models {
 
 // One function for each model, defined in the model's own file.
 model& arena_lifecycle();
+model& registration_lifecycle();
+model& reservation_lifecycle();
+model& shutdown_lifecycle();
+model& span_lifecycle();
 
-std::vector<model*> all() { return {&arena_lifecycle()}; }
+std::vector<model*> all() {
+  return {&arena_lifecycle(), &registration_lifecycle(), &reservation_lifecycle(), &shutdown_lifecycle(),
+          &span_lifecycle()};
+}
 
 }  // namespace holdfast::models

@@ -11,8 +11,16 @@ class an_arena_is_in_one_place final : public invariant {
   an_arena_is_in_one_place()
       : invariant("PM-I10", "an arena is on exactly one of builder, vector, retiring list, settled",
                   {kind_of(event_id::arena_published), kind_of(event_id::arena_retired),
-                   kind_of(event_id::arena_settled)}) {}
+                   kind_of(event_id::arena_settled), kind_of(event_id::growth_ended)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::growth_ended) {
+      // Its builder let go of it: it serves by now, or is on the retiring list.
+      if (e.fields[1] == 0) return;
+      const arena_record* const built = b.arenas.find(e.fields[1]);
+      promise(w, built != nullptr && built->published + built->retired != 0,
+              [&] { return named(w, e, "arena", e.fields[1]) + " was built, and is nowhere"; });
+      return;
+    }
     const arena_record& a = *b.arenas.find(e.fields[0]);
     const bool held = e.kind == event_id::arena_published ? a.published == 1 && a.retired == 0 && a.settled == 0
                       : e.kind == event_id::arena_retired ? a.retired == 1 && a.settled == 0
@@ -92,9 +100,17 @@ class nothing_is_left_at_rest final : public invariant {
 class generations_are_unique final : public invariant {
  public:
   generations_are_unique()
-      : invariant("PM-I30", "generations are unique",
-                  {kind_of(event_id::arena_published), kind_of(event_id::map_answered)}) {}
+      : invariant("PM-I30", "generations are unique, and one that is out of service is in no new reference",
+                  {kind_of(event_id::arena_published), kind_of(event_id::map_answered),
+                   kind_of(event_id::reference_made)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::reference_made) {
+      const arena_record* const a = b.arenas.find(e.fields[1]);
+      promise(w, a != nullptr && a->published != 0 && a->retired == 0 && a->settled == 0, [&] {
+        return "a reference names " + named(w, e, "arena", e.fields[1]) + ", which is not in service";
+      });
+      return;
+    }
     if (e.kind == event_id::arena_published) {
       promise(w, b.arenas.find(e.fields[0])->published == 1,
               [&] { return "generation " + named(w, e, "", e.fields[0]) + " was issued twice"; });
@@ -120,10 +136,34 @@ class a_fresh_arena_satisfies_its_request final : public invariant {
   }
 };
 
+class an_adopted_arena_is_born_empty final : public invariant {
+ public:
+  an_adopted_arena_is_born_empty()
+      : invariant("PM-I47",
+                  "an adopted arena was published empty while the pool was open, and nobody else grew until its map "
+                  "had answered",
+                  {kind_of(event_id::arena_published)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const arena_record& a = *b.arenas.find(e.fields[0]);
+    if (!a.adopted) return;
+    promise(w, a.spans_granted == 0 && a.live.empty() && !a.dedicated,
+            [&] { return named(w, e, "arena", e.fields[0]) + " was adopted, and is not empty or serves one request"; });
+    const pool_record* const pool = ghost::pool_of(b, a);
+    if (pool == nullptr) return;
+    promise(w, pool->step == none || pool->step < shutdown_step::close,
+            [&] { return named(w, e, "arena", e.fields[0]) + " was adopted by a pool that is closed"; });
+    promise(w, pool->growing == 1, [&] {
+      return named(w, e, "arena", e.fields[0]) + " was adopted while " + std::to_string(pool->growing) +
+             " pooled arenas are being built";
+    });
+  }
+};
+
 }  // namespace
 
 void add_arenas(invariant_list& list) {
   list.push_back(std::make_unique<an_arena_is_in_one_place>());
+  list.push_back(std::make_unique<an_adopted_arena_is_born_empty>());
   list.push_back(std::make_unique<one_map_for_one_demand>());
   list.push_back(std::make_unique<try_alloc_touches_no_device>());
   list.push_back(std::make_unique<nothing_is_left_at_rest>());

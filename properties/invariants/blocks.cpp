@@ -63,12 +63,40 @@ class registrations_on_their_own_thread final : public invariant {
   }
 };
 
+class refusals_are_asked_again_in_bounds final : public invariant {
+ public:
+  refusals_are_asked_again_in_bounds()
+      : invariant("PM-I46", "a refused unmap is submitted again within its bound, with the id that the map gave",
+                  {kind_of(event_id::unmap_submitted), kind_of(event_id::unmap_retrying)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const region_record* const region = b.regions.find(e.fields[0]);
+    if (e.kind == event_id::unmap_retrying) {
+      promise(w, region != nullptr && region->last_refused, [&] {
+        return "an unmap of " + named(w, e, "region", e.fields[0]) + " is asked for again, and was not refused";
+      });
+      return;
+    }
+    promise(w, region->block != none && e.fields[2] == region->unmaps, [&] {
+      return "an unmap of " + named(w, e, "region", e.fields[0]) + " is said to be submission " +
+             std::to_string(e.fields[2]) + " and is " + std::to_string(region->unmaps) +
+             (region->block == none ? " of an id that no map gave" : "");
+    });
+    const pool_record* const pool = ghost::pool_of_region(b, e.fields[0]);
+    if (pool == nullptr || region->unmaps == 1) return;
+    promise(w, region->unmaps <= 1 + pool->retries, [&] {
+      return "an unmap of " + named(w, e, "region", e.fields[0]) + " was submitted " + std::to_string(region->unmaps) +
+             " times; it may be asked for again " + std::to_string(pool->retries) + " times";
+    });
+  }
+};
+
 }  // namespace
 
 void add_blocks(invariant_list& list) {
   list.push_back(std::make_unique<no_page_goes_back_under_a_registration>());
   list.push_back(std::make_unique<no_map_over_freed_memory>());
   list.push_back(std::make_unique<one_accepted_unmap>());
+  list.push_back(std::make_unique<refusals_are_asked_again_in_bounds>());
   list.push_back(std::make_unique<registrations_on_their_own_thread>());
 }
 

@@ -68,11 +68,27 @@ class a_transfer_state_ends_once final : public invariant {
   }
 };
 
+class references_name_the_peer_that_lives final : public invariant {
+ public:
+  references_name_the_peer_that_lives()
+      : invariant("PM-I45", "no GET is submitted whose reference names another life than the connected peer's",
+                  {kind_of(event_id::buffer_lent)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const operation_record* const o = b.operations.find(e.fields[1]);
+    if (o == nullptr || o->accepted == 0) return;
+    promise(w, e.fields[2] == o->incarnation, [&] {
+      return named(w, e, "operation", e.fields[1]) + " goes to incarnation " + std::to_string(o->incarnation) +
+             " of its peer with a reference of incarnation " + std::to_string(e.fields[2]);
+    });
+  }
+};
+
 }  // namespace
 
 void add_gets(invariant_list& list) {
   list.push_back(std::make_unique<a_destination_is_unreadable_meanwhile>());
   list.push_back(std::make_unique<a_transfer_state_ends_once>());
+  list.push_back(std::make_unique<references_name_the_peer_that_lives>());
 }
 
 }  // namespace holdfast::invariants

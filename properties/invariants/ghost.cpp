@@ -1,5 +1,7 @@
 #include <properties/invariants/ghost.hpp>
 
+#include <holdfast/base/error.hpp>
+
 #include <algorithm>
 
 namespace holdfast::invariants {
@@ -28,6 +30,8 @@ void host_books::forget() {
   requests.forget();
   ledgers.forget();
   pools.forget();
+  reliefs.forget();
+  steps.forget();
   connections.forget();
   endpoints.forget();
   keys.forget();
@@ -46,6 +50,7 @@ void host_books::forget() {
   transport = none;
   workers_destroyed = contexts_closed = witnesses = hung = absent = sweeps = 0;
   last_message_limit = 0;
+  cancelled = 0;
   touched = false;
 }
 
@@ -78,6 +83,27 @@ std::int64_t ghost::stalled_ns(sim::world& w, std::uint16_t host) noexcept {
 
 std::string_view ghost::host_name(sim::world& w, std::uint16_t host) noexcept {
   return host < w.hosts().size() ? std::string_view(w.hosts()[host]->name()) : std::string_view("?");
+}
+
+moment ghost::now(sim::world& w, const sim::logged_event& e) noexcept { return {e.time_ns, stalled_ns(w, e.host)}; }
+
+std::int64_t ghost::elapsed_ns(sim::world& w, const sim::logged_event& e, const moment& then) noexcept {
+  return e.time_ns - then.ns - (stalled_ns(w, e.host) - then.stalled_ns);
+}
+
+pool_record* ghost::pool_of_region(host_books& b, std::uint64_t region) noexcept {
+  const region_record* const r = b.regions.find(region);
+  const block_record* const block = r != nullptr ? b.blocks.find(r->block) : nullptr;
+  pool_record* const pool = block != nullptr && block->pool != none ? b.pools.find(block->pool) : nullptr;
+  return pool != nullptr && pool->opened ? pool : nullptr;
+}
+
+pool_record* ghost::pool_of(host_books& b, const arena_record& a) noexcept { return pool_of_region(b, a.region); }
+
+std::uint64_t ghost::taken_granules(host_books& b, const arena_record& a) noexcept {
+  std::uint64_t taken = 0;
+  for (const std::uint64_t id : a.live) taken += b.spans.find(id)->size;
+  return taken;
 }
 
 bool ghost::extent_of(host_books& b, const span_record& s, std::uint64_t& pages, std::uint64_t& first,
@@ -158,7 +184,9 @@ std::vector<sim::event_kind> ghost::needs() {
         event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
         event_id::arena_published, event_id::arena_retired, event_id::arena_unconfirmed, event_id::arena_settled,
         event_id::span_granted, event_id::span_released, event_id::hold_taken, event_id::hold_dropped,
-        event_id::span_quarantined, event_id::span_discharged, event_id::buffer_lent, event_id::buffer_returned, event_id::try_alloc_began,
+        event_id::span_quarantined, event_id::span_discharged, event_id::buffer_lent, event_id::buffer_returned,
+        event_id::get_abandoned, event_id::pool_opened, event_id::reclaim_began, event_id::reclaim_ended,
+        event_id::pressure_relieved, event_id::alloc_refused, event_id::try_alloc_began,
         event_id::try_alloc_ended, event_id::shutdown_started, event_id::shutdown_step, event_id::shutdown_ended,
         event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
         event_id::operation_abandoned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
@@ -167,7 +195,8 @@ std::vector<sim::event_kind> ghost::needs() {
         event_id::witness_issued, event_id::teardown_hung})
     out.push_back(kind_of(id));
   for (const auto id :
-       {hardware_event::host_crashed, hardware_event::pages_owned, hardware_event::pages_returned,
+       {hardware_event::host_crashed, hardware_event::op_began, hardware_event::op_ended, hardware_event::cancel_fired,
+        hardware_event::pages_owned, hardware_event::pages_returned,
         hardware_event::pages_tombstoned, hardware_event::nic_registered, hardware_event::nic_deregistered,
         hardware_event::nic_deregister_failed, hardware_event::dma_write, hardware_event::driver_get_posted,
         hardware_event::driver_get_completed, hardware_event::driver_callback,
@@ -195,6 +224,23 @@ void end_region(host_books& b, region_record& region) noexcept {
     if (block->regions_open != 0) --block->regions_open;
 }
 
+// Which pooled arenas could go without falling below what is kept warm, and since when.
+void see_floor(sim::world& w, host_books& b, const sim::logged_event& e) noexcept {
+  std::uint64_t pooled = 0;
+  const auto serves = [](const arena_record& a) { return a.published != 0 && a.retired == 0 && !a.dedicated; };
+  for (std::size_t i = 0; i < b.arenas.size(); ++i)
+    if (serves(b.arenas.at(i))) pooled += b.arenas.at(i).charge;
+  for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+    arena_record& a = b.arenas.at(i);
+    if (!serves(a)) continue;
+    const pool_record* const pool = ghost::pool_of(b, a);
+    if (pool == nullptr || pooled - a.charge < pool->retain_bytes)
+      a.above_floor_since = {};
+    else if (!a.above_floor_since.set())
+      a.above_floor_since = ghost::now(w, e);
+  }
+}
+
 void see_ledger(host_books& b, event_id id, const std::uint64_t* f) {
   ledger_record& l = b.ledgers[f[0]];
   const std::uint64_t bytes = f[1], charged = f[2];
@@ -220,7 +266,7 @@ void see_ledger(host_books& b, event_id id, const std::uint64_t* f) {
   l.charged = charged;
 }
 
-void see_span(host_books& b, event_id id, const sim::logged_event& e) {
+void see_span(sim::world& w, host_books& b, event_id id, const sim::logged_event& e) {
   const std::uint64_t* const f = e.fields;
   span_record& s = b.spans[f[0]];
   arena_record& a = b.arenas[f[1]];
@@ -234,6 +280,8 @@ void see_span(host_books& b, event_id id, const sim::logged_event& e) {
         break;
       }
       ++a.spans_granted;
+      a.empty_since = {};
+      a.said_free = f[5];
       auto at = a.live.begin();
       for (; at != a.live.end(); ++at) {
         const span_record& other = *b.spans.find(*at);
@@ -248,6 +296,8 @@ void see_span(host_books& b, event_id id, const sim::logged_event& e) {
       s.released_wrong = s.granted == 0 || s.generation != f[1] || s.offset != f[2] || s.size != f[3];
       a.released_event = e.number;
       drop(a.live, f[0]);
+      a.said_free = f[4];
+      if (a.live.empty()) a.empty_since = ghost::now(w, e);
       break;
     case event_id::hold_taken:
       ++s.holds;
@@ -260,13 +310,16 @@ void see_span(host_books& b, event_id id, const sim::logged_event& e) {
       --s.holds;
       if (a.holds != 0) --a.holds;
       if (b.holds != 0) --b.holds;
-      if (a.holds == 0) a.quiet_since_ns = e.time_ns;
+      if (a.holds == 0) {
+        a.quiet_since_ns = e.time_ns;
+        a.quiet_event = e.number;
+      }
       break;
     default: break;
   }
 }
 
-void see_arena(host_books& b, event_id id, const sim::logged_event& e) {
+void see_arena(sim::world& w, host_books& b, event_id id, const sim::logged_event& e) {
   const std::uint64_t* const f = e.fields;
   arena_record& a = b.arenas[f[0]];
   switch (id) {
@@ -281,12 +334,16 @@ void see_arena(host_books& b, event_id id, const sim::logged_event& e) {
       if (const region_record* const region = b.regions.find(f[1]))
         if (const block_record* const block = b.blocks.find(region->block))
           if (pages_record* const pages = b.pages.find(block->pages)) pages->generation = f[0];
+      if (a.adopted && a.live.empty()) a.empty_since = ghost::now(w, e);
+      see_floor(w, b, e);
       break;
     case event_id::arena_retired:
       ++a.retired;
       a.region = f[1];
       a.reason = f[4];
-      a.retired_ns = e.time_ns;
+      a.retired_at = ghost::now(w, e);
+      a.retired_event = e.number;
+      see_floor(w, b, e);
       if (f[4] == retire_reason::shutdown)
         for (std::size_t i = 0; i < b.pools.size(); ++i)
           if (b.pools.at(i).shutdowns != 0) ++b.pools.at(i).swept;
@@ -299,6 +356,7 @@ void see_arena(host_books& b, event_id id, const sim::logged_event& e) {
       ++a.settled;
       a.charge = f[2];
       a.forced = f[3] != 0;
+      if (region_record* const region = b.regions.find(f[1])) region->settled = true;
       if (a.forced)
         if (region_record* const region = b.regions.find(f[1])) {
           region->forced = true;
@@ -365,7 +423,14 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::ledger_committed:
     case event_id::ledger_released:
     case event_id::ledger_refused:
-    case event_id::ledger_corrupt: see_ledger(b, id, f); break;
+    case event_id::ledger_corrupt:
+      see_ledger(b, id, f);
+      if (id == event_id::ledger_committed) {
+        std::uint64_t& mapped = b.fibers[e.fiber].mapped;
+        if (region_record* const region = mapped != none ? b.regions.find(mapped) : nullptr) region->charge = f[1];
+        mapped = none;
+      }
+      break;
 
     case event_id::quarantine_entered:
     case event_id::quarantine_awaits:
@@ -402,6 +467,8 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       block_record& block = b.blocks[f[0]];
       ++block.maps_open;
       block.mapped = true;
+      block.pool = b.fibers[e.fiber].growing;
+      b.fibers[e.fiber].growing = none;
       break;
     }
     case event_id::map_answered: {
@@ -413,6 +480,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       region.bytes = f[2];
       region.open = true;
       ++block.regions_open;
+      b.fibers[e.fiber].mapped = f[1];
       for (std::size_t i = b.registrations.size(); i-- != 0;) {
         registration_record& r = b.registrations.at(i);
         if (r.pages != block.pages || r.region != none) continue;
@@ -443,7 +511,39 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     }
 
     case event_id::growth_claimed: b.pools[f[0]].claimed_event = e.number; break;
+    case event_id::pool_opened: {
+      pool_record& pool = b.pools[f[0]];
+      pool = pool_record{};
+      pool.opened = true;
+      pool.reclaim_after_ns = static_cast<std::int64_t>(f[1]);
+      pool.retain_bytes = f[2];
+      pool.unmap_timeout_ns = static_cast<std::int64_t>(f[3]);
+      pool.retries = f[4];
+      pool.pressure = f[5] != 0;
+      break;
+    }
+    case event_id::reclaim_began: {
+      fiber_record& fiber = b.fibers[e.fiber];
+      fiber.reclaims = f[0];
+      fiber.reclaim_event = e.number;
+      fiber.reclaim_mode = f[1];
+      if (f[1] == reclaim_mode::pressure) ++b.pools[f[0]].pressure_sweeps;
+      break;
+    }
+    case event_id::pressure_relieved: {
+      relief_record& relief = b.reliefs[ghost::relief_id(f[0], f[1])];
+      ++relief.relieved;
+      ++b.pools[f[0]].reliefs;
+      break;
+    }
+    case event_id::alloc_refused:
+      if (f[1] != 0) ++b.reliefs[ghost::relief_id(f[0], f[1])].refused;
+      if (f[3] == static_cast<std::uint64_t>(holdfast::error_code::cancelled)) ++b.cancelled;
+      break;
+    case event_id::get_abandoned: ++b.cancelled; break;
     case event_id::growth_started:
+      ++b.pools[f[0]].building;
+      b.fibers[e.fiber].growing = f[0];
       if (f[2] == 0) {
         pool_record& pool = b.pools[f[0]];
         pool.overlapped = pool.growing != 0;
@@ -451,6 +551,8 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       }
       break;
     case event_id::growth_ended:
+      if (pool_record& pool = b.pools[f[0]]; pool.building != 0) --pool.building;
+      if (arena_record* const a = b.arenas.find(f[1])) a->served_event = e.number;
       if (f[3] == 0) {
         pool_record& pool = b.pools[f[0]];
         if (pool.growing != 0) --pool.growing;
@@ -459,12 +561,12 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::arena_published:
     case event_id::arena_retired:
     case event_id::arena_unconfirmed:
-    case event_id::arena_settled: see_arena(b, id, e); break;
+    case event_id::arena_settled: see_arena(w, b, id, e); break;
 
     case event_id::span_granted:
     case event_id::span_released:
     case event_id::hold_taken:
-    case event_id::hold_dropped: see_span(b, id, e); break;
+    case event_id::hold_dropped: see_span(w, b, id, e); break;
     case event_id::span_quarantined: b.spans[f[0]].quarantined = true; break;
     case event_id::span_discharged: b.spans[f[0]].quarantined = false; break;
     case event_id::buffer_lent: {
@@ -479,7 +581,13 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       b.spans[f[0]].lent = false;
       if (operation_record* const o = b.operations.find(f[1])) ++o->returned;
       break;
-    case event_id::try_alloc_began: b.fibers[e.fiber].in_try_alloc = f[0]; break;
+    case event_id::try_alloc_began: {
+      fiber_record& fiber = b.fibers[e.fiber];
+      fiber.in_try_alloc = f[0];
+      fiber.try_event = e.number;
+      fiber.try_bytes = f[1];
+      break;
+    }
     case event_id::try_alloc_ended: b.fibers[e.fiber].in_try_alloc = none; break;
 
     case event_id::shutdown_started: {
@@ -493,6 +601,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     }
     case event_id::shutdown_step:
       b.pools[f[0]].step = f[1];
+      if (f[1] == shutdown_step::sweep) b.pools[f[0]].sweep_event = e.number;
       b.fibers[e.fiber].in_gate_step = f[1] == shutdown_step::gate ? f[0] : none;
       break;
     case event_id::shutdown_ended: ++b.pools[f[0]].ended; break;
@@ -525,7 +634,10 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       break;
     }
     case event_id::operation_posted: ++b.operations[f[0]].posted; break;
-    case event_id::operation_abandoned: ++b.operations[f[0]].abandoned; break;
+    case event_id::operation_abandoned:
+      ++b.operations[f[0]].abandoned;
+      ++b.cancelled;
+      break;
     case event_id::operation_ended: {
       operation_record& o = b.operations[f[0]];
       ++o.ended;
@@ -613,6 +725,9 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
 void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) {
   const std::uint64_t* const f = e.fields;
   switch (id) {
+    case hardware_event::op_began: ++b.steps[f[0]].began; break;
+    case hardware_event::op_ended: ++b.steps[f[0]].ended; break;
+    case hardware_event::cancel_fired: ++b.cancelled; break;
     case hardware_event::pages_owned:
       b.pages[f[0]] = pages_record{.bytes = f[1], .owned = true};
       b.fibers[e.fiber].pages = f[0];

@@ -29,6 +29,8 @@ namespace holdfast::invariants {
 inline constexpr std::uint64_t granule_bytes = 4096;
 inline constexpr std::size_t quarantine_kinds = 6;
 inline constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+/// As a length of time: for ever.
+inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 /// Order of the enumerations in telemetry/events.def.
 namespace verdict {
@@ -36,6 +38,12 @@ enum : std::uint64_t { confirmed, refused, unknown };
 }
 namespace retire_reason {
 enum : std::uint64_t { reclaim, shutdown, cancelled, closed, failed, pressure };
+}
+namespace reclaim_mode {
+enum : std::uint64_t { timed, asked, pressure };
+}
+namespace quarantine_kind {
+enum : std::uint64_t { arena, region, span, allocation, prefix, chunk };
 }
 namespace shutdown_step {
 enum : std::uint64_t { gate, drain, close, sweep, report };
@@ -65,6 +73,14 @@ namespace progress_state {
 enum : std::uint64_t { working, arming, sleeping, stopped, unseen };
 }
 
+/// A moment, and how long the host had been kept from running by then: times between two moments are judged without
+/// what was stalled between them.
+struct moment {
+  std::int64_t ns = never;
+  std::int64_t stalled_ns = 0;
+  bool set() const noexcept { return ns != never; }
+};
+
 /// Pages, as the hardware names them.
 struct pages_record {
   std::uint64_t bytes = 0;
@@ -86,6 +102,7 @@ struct registration_record {
 /// Pages, as core names them.
 struct block_record {
   std::uint64_t pages = none;
+  std::uint64_t pool = none;
   std::uint64_t bytes = 0;
   std::uint32_t maps_open = 0;       // asked for and not answered
   std::uint32_t regions_open = 0;    // registered and not confirmed gone
@@ -97,6 +114,8 @@ struct region_record {
   std::uint64_t block = none;
   std::uint64_t registration = none;
   std::uint64_t bytes = 0;
+  std::uint64_t charge = 0;      // committed for it
+  bool settled = false;
   std::uint32_t unmaps = 0;      // submissions
   std::uint32_t unanswered = 0;
   std::uint32_t accepted = 0;    // submissions that were not refused
@@ -114,8 +133,13 @@ struct arena_record {
   std::uint32_t unmaps = 0;
   std::uint64_t reason = none;      // of its retirement
   bool forced = false;
-  std::uint64_t published_event = 0, released_event = 0;  // numbers of the events
-  std::int64_t retired_ns = 0, quiet_since_ns = 0;         // last hold dropped
+  // Numbers of the events. `served`: whoever began to search afterwards can find it.
+  std::uint64_t published_event = 0, served_event = none, released_event = 0, retired_event = 0, quiet_event = 0;
+  std::int64_t quiet_since_ns = 0;                          // last hold dropped
+  moment retired_at;
+  moment empty_since;         // nobody has a span; not set: somebody has, or never had
+  moment above_floor_since;   // without it, as many pooled bytes are left as are kept warm
+  std::uint64_t said_free = 0;  // granules, as the last event said
   std::uint64_t holds = 0;
   std::uint64_t spans_granted = 0;
   std::vector<std::uint64_t> live;  // spans, by offset
@@ -174,6 +198,13 @@ struct ledger_record {
 };
 
 struct pool_record {
+  // As it was opened. Times: `never`.
+  bool opened = false, pressure = false;
+  std::int64_t reclaim_after_ns = never, unmap_timeout_ns = never;
+  std::uint64_t retain_bytes = 0, retries = 0;
+  std::uint32_t building = 0;          // arenas of both kinds
+  std::uint32_t pressure_sweeps = 0, reliefs = 0;
+  std::uint64_t sweep_event = 0;       // of its shutdown
   std::uint32_t growing = 0;           // pooled arenas that are being built
   std::uint64_t claimed_event = 0;
   bool overlapped = false;             // the growth that began last began beside another
@@ -232,8 +263,23 @@ struct fiber_record {
   std::uint64_t pages = none;
   std::uint64_t operation = none;
   std::uint64_t in_try_alloc = none;    // pool
+  std::uint64_t try_event = 0, try_bytes = 0;
+  std::uint64_t growing = none;         // pool, until the map is asked for
+  std::uint64_t mapped = none;          // region, until its charge is committed
+  std::uint64_t reclaims = none;        // pool that it sweeps
+  std::uint64_t reclaim_event = 0, reclaim_mode = none;
   std::uint64_t in_gate_step = none;    // pool
   std::uint64_t held_span = none;       // waits for the number of its operation
+};
+
+/// The sweep under pressure of one allocation.
+struct relief_record {
+  std::uint32_t relieved = 0, refused = 0;
+};
+
+/// A step of a workload.
+struct step_record {
+  std::uint32_t began = 0, ended = 0;
 };
 
 struct host_books {
@@ -247,6 +293,8 @@ struct host_books {
   id_table<request_record> requests;
   id_table<ledger_record> ledgers;
   id_table<pool_record> pools;
+  id_table<relief_record> reliefs;  // by `ghost::relief_id`
+  id_table<step_record> steps;
   id_table<connection_record> connections;
   id_table<endpoint_record> endpoints;
   id_table<key_record> keys;
@@ -266,6 +314,7 @@ struct host_books {
   std::uint64_t transport = none;
   std::uint32_t workers_destroyed = 0, contexts_closed = 0, witnesses = 0, hung = 0, absent = 0, sweeps = 0;
   std::uint64_t last_message_limit = 0;
+  std::uint32_t cancelled = 0;  // somebody gave up, or was made to
   bool touched = false;
 
   void forget();
@@ -286,6 +335,16 @@ class ghost {
 
   static std::int64_t stalled_ns(sim::world& w, std::uint16_t host) noexcept;
   static std::string_view host_name(sim::world& w, std::uint16_t host) noexcept;
+  static moment now(sim::world& w, const sim::logged_event& e) noexcept;
+  /// Time since `then` in which the host could have run.
+  static std::int64_t elapsed_ns(sim::world& w, const sim::logged_event& e, const moment& then) noexcept;
+  /// The pool that an arena was built for, or null.
+  static pool_record* pool_of(host_books& b, const arena_record& a) noexcept;
+  static pool_record* pool_of_region(host_books& b, std::uint64_t region) noexcept;
+  /// Attempts are numbered within a pool.
+  static std::uint64_t relief_id(std::uint64_t pool, std::uint64_t attempt) noexcept { return pool << 40 | attempt; }
+  /// Granules of the spans that live in an arena.
+  static std::uint64_t taken_granules(host_books& b, const arena_record& a) noexcept;
 
   /// Bytes of pages that a span covers; false if its arena's pages are not known.
   static bool extent_of(host_books& b, const span_record& s, std::uint64_t& pages, std::uint64_t& first,

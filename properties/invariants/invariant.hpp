@@ -68,10 +68,15 @@ void add_blocks(invariant_list&);
 void add_arenas(invariant_list&);
 void add_spans(invariant_list&);
 void add_gets(invariant_list&);
+void add_reclaim(invariant_list&);
 void add_shutdown(invariant_list&);
 void add_transport_operations(invariant_list&);
 void add_transport_connections(invariant_list&);
 void add_progress(invariant_list&);
+void add_looks(invariant_list&);
+
+/// What all invariants share.
+ghost& the_ghost();
 
 /// "7 of host a", for messages.
 std::string named(world& w, const logged_event& e, std::string_view what, std::uint64_t id);

@@ -81,15 +81,63 @@ class an_unconfirmed_unmap_keeps_its_charge final : public invariant {
       return;
     }
     std::uint64_t owed = 0, committed = 0;
-    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
-      const arena_record& a = b.arenas.at(i);
-      if (a.published != 0 && a.settled == 0) owed += a.charge;
-    }
+    for (std::size_t i = 0; i < b.regions.size(); ++i)
+      if (!b.regions.at(i).settled) owed += b.regions.at(i).charge;
     for (std::size_t i = 0; i < b.ledgers.size(); ++i) committed += b.ledgers.at(i).committed;
     promise(w, committed >= owed, [&] {
       return "host " + std::string(ghost::host_name(w, e.host)) + " is charged " + std::to_string(committed) +
              " bytes while arenas that are not settled hold " + std::to_string(owed);
     });
+  }
+};
+
+class broken_books_grant_nothing final : public invariant {
+ public:
+  broken_books_grant_nothing()
+      : invariant("PM-I50", "a corrupt ledger grants nothing", {kind_of(event_id::ledger_reserved)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    promise(w, !b.ledgers[e.fields[0]].corrupt, [&] {
+      return named(w, e, "ledger", e.fields[0]) + " reserved " + std::to_string(e.fields[1]) +
+             " bytes although its books do not add up";
+    });
+  }
+};
+
+class cancellation_leaves_no_debt final : public invariant {
+ public:
+  cancellation_leaves_no_debt()
+      : invariant("PM-I35",
+                  "after a cancellation, once background work settled, the counter is the sum of the charges and every "
+                  "arena is in one place",
+                  {}) {}
+  void judge(world&, const logged_event&, host_books&) override {}
+  void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
+    if (b.cancelled == 0 || b.pools.size() == 0 || b.hung != 0) return;
+    std::uint64_t charged = 0, open = 0, owed = 0;
+    for (std::size_t i = 0; i < b.ledgers.size(); ++i) {
+      charged += b.ledgers.at(i).charged;
+      open += b.ledgers.at(i).open;
+    }
+    for (std::size_t i = 0; i < b.regions.size(); ++i)
+      if (!b.regions.at(i).settled) owed += b.regions.at(i).charge;
+    promise(w, open == 0 && charged == owed, [&] {
+      return "host " + std::string(ghost::host_name(w, host)) + " is charged " + std::to_string(charged) + " bytes, " +
+             std::to_string(open) + " of them reserved by nobody; registrations that are not settled hold " +
+             std::to_string(owed);
+    });
+    for (std::size_t i = 0; i < b.pools.size(); ++i)
+      promise(w, b.pools.at(i).building == 0, [&] {
+        return "pool " + std::to_string(b.pools.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " still builds " + std::to_string(b.pools.at(i).building) + " arenas at rest";
+      });
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& a = b.arenas.at(i);
+      promise(w, a.published <= 1 && a.retired <= 1 && a.settled <= a.retired && a.published + a.retired != 0, [&] {
+        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " is in no one place: published " + std::to_string(a.published) + " times, retired " +
+               std::to_string(a.retired) + ", settled " + std::to_string(a.settled);
+      });
+    }
   }
 };
 
@@ -100,6 +148,8 @@ void add_ledger(invariant_list& list) {
   list.push_back(std::make_unique<counter_stays_under_the_ceiling>());
   list.push_back(std::make_unique<charges_return_once>());
   list.push_back(std::make_unique<an_unconfirmed_unmap_keeps_its_charge>());
+  list.push_back(std::make_unique<broken_books_grant_nothing>());
+  list.push_back(std::make_unique<cancellation_leaves_no_debt>());
 }
 
 }  // namespace holdfast::invariants

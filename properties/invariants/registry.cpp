@@ -64,10 +64,12 @@ registry::registry() {
   add_arenas(list);
   add_spans(list);
   add_gets(list);
+  add_reclaim(list);
   add_shutdown(list);
   add_transport_operations(list);
   add_transport_connections(list);
   add_progress(list);
+  add_looks(list);
 
   judges.resize(sim::core_event_count() + sim::hardware_event_table().size());
   for (const auto& one : list)
@@ -85,8 +87,10 @@ registry::registry() {
 
 }  // namespace
 
+ghost& the_ghost() { return the_registry().books; }
+
 void invariant::at_rest(world& w) {
-  ghost& books = the_registry().books;
+  ghost& books = the_ghost();
   ++evaluated;
   for (std::size_t host = 0; host < books.host_count(); ++host) {
     if (!books.touched(host) || w.violated()) continue;

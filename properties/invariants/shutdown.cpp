@@ -6,8 +6,6 @@ namespace holdfast::invariants {
 
 namespace {
 
-constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
-
 class no_force_without_a_witness final : public invariant {
  public:
   no_force_without_a_witness()
@@ -29,7 +27,7 @@ class shutdown_ends_by_its_deadline final : public invariant {
                   {kind_of(event_id::shutdown_ended)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const pool_record& pool = *b.pools.find(e.fields[0]);
-    if (pool.deadline_ns == no_deadline) return;
+    if (pool.deadline_ns == never) return;
     const std::int64_t stalled = ghost::stalled_ns(w, e.host) - pool.started_stalled_ns;
     const std::int64_t due = std::max(pool.deadline_ns, pool.started_ns);
     promise(w, e.time_ns <= due + stalled, [&] {
@@ -76,7 +74,7 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
   void judge(world& w, const logged_event& e, host_books& b) override {
     const arena_record* const a = b.arenas.find(e.fields[1]);
     if (a == nullptr || a->reason != retire_reason::shutdown || a->live.empty() || a->unmaps != 1 || a->holds != 0) return;
-    const std::int64_t ready = std::max(a->retired_ns, a->quiet_since_ns);
+    const std::int64_t ready = std::max(a->retired_at.ns, a->quiet_since_ns);
     std::int64_t stalled = 0;
     for (std::size_t i = 0; i < b.pools.size(); ++i)
       if (b.pools.at(i).shutdowns != 0) stalled = ghost::stalled_ns(w, e.host) - b.pools.at(i).started_stalled_ns;
@@ -101,11 +99,11 @@ class nothing_begins_after_the_gate final : public invariant {
         promise(w, true, [] { return ""; });
         return;
       }
-      const bool swept = pool.step != none && pool.step >= shutdown_step::sweep;
+      const bool shut = pool.step != none && pool.step >= shutdown_step::close;
       const std::uint64_t closed = b.pools.id_at(i);
       if (e.kind == event_id::arena_published)
-        promise(w, !swept, [&] {
-          return named(w, e, "arena", e.fields[0]) + " was published after pool " + std::to_string(closed) + " was swept";
+        promise(w, !shut, [&] {
+          return named(w, e, "arena", e.fields[0]) + " was published after pool " + std::to_string(closed) + " was closed";
         });
       else if (e.kind == event_id::buffer_lent)
         promise(w, !pool.transfers.drained, [&] {
@@ -126,18 +124,54 @@ class every_swept_arena_is_counted final : public invariant {
       : invariant("PM-I39", "every arena that a shutdown swept has its unmap submitted or is counted as not submitted",
                   {kind_of(event_id::shutdown_ended)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
-    std::uint64_t swept = 0, unsubmitted = 0;
+    const pool_record& pool = *b.pools.find(e.fields[0]);
+    std::uint64_t swept = 0, unsubmitted = 0, never_submitted = 0;
     for (std::size_t i = 0; i < b.arenas.size(); ++i) {
       const arena_record& a = b.arenas.at(i);
-      if (a.retired == 0 || a.reason != retire_reason::shutdown) continue;
+      if (a.retired == 0) continue;
+      if (a.unmaps == 0) ++never_submitted;
+      // What left service before it, and has not settled, is on the list that the sweep takes.
+      const bool before = a.retired_event < pool.sweep_event && a.settled == 0;
+      if (a.reason != retire_reason::shutdown && !before) continue;
       ++swept;
       if (a.unmaps == 0) ++unsubmitted;
     }
     const std::uint64_t confirmed = e.fields[1], unconfirmed = e.fields[2], not_submitted = e.fields[3];
-    promise(w, unsubmitted <= not_submitted && swept <= confirmed + unconfirmed + not_submitted, [&] {
-      return "shutdown of " + named(w, e, "pool", e.fields[0]) + " swept " + std::to_string(swept) + " arenas, " +
-             std::to_string(unsubmitted) + " without an unmap, and reports " + std::to_string(confirmed) + " confirmed, " +
-             std::to_string(unconfirmed) + " unconfirmed, " + std::to_string(not_submitted) + " not submitted";
+    promise(w,
+            unsubmitted <= not_submitted && not_submitted <= never_submitted &&
+                swept <= confirmed + unconfirmed + not_submitted,
+            [&] {
+              return "shutdown of " + named(w, e, "pool", e.fields[0]) + " swept " + std::to_string(swept) + " arenas, " +
+                     std::to_string(unsubmitted) + " without an unmap, and reports " + std::to_string(confirmed) +
+                     " confirmed, " + std::to_string(unconfirmed) + " unconfirmed, " + std::to_string(not_submitted) +
+                     " not submitted";
+            });
+  }
+};
+
+class what_a_shutdown_leaves_is_counted final : public invariant {
+ public:
+  what_a_shutdown_leaves_is_counted()
+      : invariant("W-7", "shutdown ends by its deadline plus stalled time, and what it could not confirm is counted",
+                  {kind_of(event_id::shutdown_ended)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const pool_record& pool = *b.pools.find(e.fields[0]);
+    std::uint64_t left = 0, gone = 0;
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& a = b.arenas.at(i);
+      if (a.retired == 0) continue;
+      const region_record* const region = b.regions.find(a.region);
+      const bool is_gone = a.settled != 0 || (region != nullptr && region->confirmed);
+      if (is_gone)
+        ++gone;
+      else if (a.reason == retire_reason::shutdown || a.retired_event < pool.sweep_event)
+        ++left;
+    }
+    const std::uint64_t confirmed = e.fields[1], counted = e.fields[2] + e.fields[3];
+    promise(w, left <= counted && confirmed <= gone, [&] {
+      return "shutdown of " + named(w, e, "pool", e.fields[0]) + " leaves " + std::to_string(left) +
+             " registrations and counts " + std::to_string(counted) + "; " + std::to_string(gone) + " are gone and " +
+             std::to_string(confirmed) + " reported so";
     });
   }
 };
@@ -151,6 +185,7 @@ void add_shutdown(invariant_list& list) {
   list.push_back(std::make_unique<shutdown_does_not_wait_for_buffers>());
   list.push_back(std::make_unique<nothing_begins_after_the_gate>());
   list.push_back(std::make_unique<every_swept_arena_is_counted>());
+  list.push_back(std::make_unique<what_a_shutdown_leaves_is_counted>());
 }
 
 }  // namespace holdfast::invariants

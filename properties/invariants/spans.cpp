@@ -2,6 +2,8 @@
 
 #include <properties/invariants/invariant.hpp>
 
+#include <holdfast/base/error.hpp>
+
 namespace holdfast::invariants {
 
 namespace {
@@ -131,13 +133,16 @@ class quarantined_granules_stay final : public invariant {
 class every_granule_is_in_one_place final : public invariant {
  public:
   every_granule_is_in_one_place()
-      : invariant("PM-I40", "what is granted lies inside its arena, and exactly that is given back, once",
+      : invariant("PM-I40",
+                  "free, live and quarantined granules are an arena's size; what is granted lies inside, and exactly "
+                  "that is given back, once",
                   {kind_of(event_id::span_granted), kind_of(event_id::span_released),
                    kind_of(event_id::arena_published)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::arena_published) {
       const arena_record& a = *b.arenas.find(e.fields[0]);
       for (const std::uint64_t id : a.live) inside(w, e, a, id, *b.spans.find(id));
+      if (a.spans_granted != 0) adds_up(w, e, b, e.fields[0], a);
       return;
     }
     const span_record& s = *b.spans.find(e.fields[0]);
@@ -146,18 +151,66 @@ class every_granule_is_in_one_place final : public invariant {
         return named(w, e, "span", e.fields[0]) + (s.released_wrong ? " gave back other granules than it was granted"
                                                                     : " was given back twice");
       });
-      return;
     }
     const arena_record& a = *b.arenas.find(e.fields[1]);
-    if (a.published != 0) inside(w, e, a, e.fields[0], s);
+    if (a.published == 0) return;
+    if (e.kind == event_id::span_granted) inside(w, e, a, e.fields[0], s);
+    adds_up(w, e, b, e.fields[1], a);
   }
 
  private:
+  void adds_up(world& w, const logged_event& e, host_books& b, std::uint64_t generation, const arena_record& a) {
+    const std::uint64_t taken = ghost::taken_granules(b, a);
+    promise(w, a.said_free + taken == a.bytes / granule_bytes, [&] {
+      return named(w, e, "arena", generation) + " has " + std::to_string(a.said_free) + " granules free and " +
+             std::to_string(taken) + " in spans, of " + std::to_string(a.bytes / granule_bytes);
+    });
+  }
   void inside(world& w, const logged_event& e, const arena_record& a, std::uint64_t id, const span_record& s) {
     promise(w, s.size != 0 && (s.offset + s.size) * granule_bytes <= a.bytes, [&] {
       return named(w, e, "span", id) + " has granules [" + std::to_string(s.offset) + ", " +
              std::to_string(s.offset + s.size) + ") of an arena of " + std::to_string(a.bytes / granule_bytes);
     });
+  }
+};
+
+class room_is_found final : public invariant {
+ public:
+  room_is_found()
+      : invariant("PM-I32", "no request is refused while an arena has room for it: N granules hold N spans of one",
+                  {kind_of(event_id::try_alloc_ended)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const fiber_record& fiber = b.fibers[e.fiber];
+    if (e.fields[1] != 0 || e.fields[2] != static_cast<std::uint64_t>(error_code::busy) || fiber.try_event == 0) return;
+    const std::uint64_t wanted = (fiber.try_bytes + granule_bytes - 1) / granule_bytes;
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& a = b.arenas.at(i);
+      if (a.published == 0 || a.retired != 0 || a.dedicated) continue;
+      // What is free now and was neither built nor released meanwhile was free all the time.
+      if (a.served_event > fiber.try_event || a.released_event > fiber.try_event) continue;
+      promise(w, ghost::longest_free(b, a) < wanted, [&] {
+        return "a request for " + std::to_string(fiber.try_bytes) + " bytes found nothing, and " +
+               named(w, e, "arena", b.arenas.id_at(i)) + " has " + std::to_string(ghost::longest_free(b, a)) +
+               " granules in one piece";
+      });
+    }
+  }
+};
+
+class references_stay_inside final : public invariant {
+ public:
+  references_stay_inside()
+      : invariant("PM-I49", "a remote reference names only bytes inside the requested length of its buffer",
+                  {kind_of(event_id::reference_made)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const span_record* const s = b.spans.find(e.fields[0]);
+    promise(w,
+            s != nullptr && s->live() && s->generation == e.fields[1] && e.fields[2] == s->offset * granule_bytes &&
+                e.fields[3] != 0 && e.fields[3] <= s->length,
+            [&] {
+              return "a reference of " + named(w, e, "span", e.fields[0]) + " names " + std::to_string(e.fields[3]) +
+                     " bytes from " + std::to_string(e.fields[2]) + " on";
+            });
   }
 };
 
@@ -171,6 +224,8 @@ void add_spans(invariant_list& list) {
   list.push_back(std::make_unique<grants_are_registered>());
   list.push_back(std::make_unique<sizes_are_as_requested>());
   list.push_back(std::make_unique<every_granule_is_in_one_place>());
+  list.push_back(std::make_unique<room_is_found>());
+  list.push_back(std::make_unique<references_stay_inside>());
 }
 
 }  // namespace holdfast::invariants

@@ -72,6 +72,42 @@ class books_equal_the_hardware_at_rest final : public invariant {
   }
 };
 
+class every_operation_ends final : public invariant {
+ public:
+  every_operation_ends()
+      : invariant("W-6", "every operation ends: with a value, an error, or its hold visible in quarantine", {}) {}
+  void judge(world&, const logged_event&, host_books&) override {}
+  void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
+    if (b.hung != 0) return;
+    const auto unfinished = [&](std::string_view what, std::uint64_t id) {
+      return std::string(what) + " " + std::to_string(id) + " of host " + std::string(ghost::host_name(w, host)) +
+             " never ended, and nothing of it is in quarantine";
+    };
+    for (std::size_t i = 0; i < b.operations.size(); ++i) {
+      const operation_record& o = b.operations.at(i);
+      if (o.accepted == 0) continue;
+      promise(w, o.ended != 0 || kept(b, quarantine_kind::span, o.span),
+              [&] { return unfinished("operation", b.operations.id_at(i)); });
+    }
+    for (std::size_t i = 0; i < b.regions.size(); ++i) {
+      const region_record& region = b.regions.at(i);
+      if (region.unmaps == 0) continue;
+      promise(w, region.unanswered == 0 || region.settled || kept(b, quarantine_kind::arena, b.regions.id_at(i)),
+              [&] { return unfinished("an unmap of region", b.regions.id_at(i)); });
+    }
+    for (std::size_t i = 0; i < b.steps.size(); ++i) {
+      const step_record& step = b.steps.at(i);
+      if (step.began != 0) promise(w, step.ended == step.began, [&] { return unfinished("step", b.steps.id_at(i)); });
+    }
+  }
+
+ private:
+  static bool kept(host_books& b, std::uint64_t kind, std::uint64_t id) {
+    const quarantined_record* const r = b.quarantined[kind].find(id);
+    return r != nullptr && (r->inside() || r->abandoned != 0);
+  }
+};
+
 class no_success_without_the_deed final : public invariant {
  public:
   no_success_without_the_deed()
@@ -107,6 +143,7 @@ void add_world(invariant_list& list) {
   list.push_back(std::make_unique<no_page_returned_while_registered>());
   list.push_back(std::make_unique<live_bytes_change_only_by_their_transfer>());
   list.push_back(std::make_unique<books_equal_the_hardware_at_rest>());
+  list.push_back(std::make_unique<every_operation_ends>());
   list.push_back(std::make_unique<no_success_without_the_deed>());
 }
 

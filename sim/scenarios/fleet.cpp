@@ -1,5 +1,6 @@
 #include <sim/scenarios/fleet.hpp>
 
+#include <properties/invariants/looks.hpp>
 #include <sim/scenarios/fleet_node.hpp>
 
 #include <holdfast/base/lock_ranks.hpp>
@@ -93,6 +94,7 @@ void fleet::watch_ledger(host& h) {
     if (node == nodes.end()) return;
     const std::uint64_t books = node->second->user.pool->registered_bytes();
     const std::uint64_t told = charged_by_events[h.index()];
+    invariants::look_at_gauge(the_world, h.index(), books);
     if (books != told)
       the_world.violate("PM-I7", h.name() + ": the ledger has " + std::to_string(books) + " bytes charged, its events say " +
                                      std::to_string(told));

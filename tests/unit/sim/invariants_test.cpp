@@ -2,14 +2,21 @@
 // stream with one thing wrong names that invariant first. Events are written by hand, so that a check is tested
 // without the core that it watches.
 
+#include <properties/invariants/looks.hpp>
 #include <properties/invariants/registry.hpp>
 #include <sim/kernel/world.hpp>
+
+#include <holdfast/base/error.hpp>
+#include <holdfast/base/lock.hpp>
+#include <holdfast/base/lock_ranks.hpp>
+#include <holdfast/platform/mutex.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -28,10 +35,10 @@ class first_entry final : public strategy {
 // A world without fibers that is told events.
 class told {
  public:
-  told() : world_(world_settings{}, strategy_) {
-    world_.add_host("a");
+  told() {
+    forgiven();
     for (check* c : invariants::all_checks()) {
-      c->begin(world_);
+      c->begin(*world_);
       for (const event_kind kind : c->wants()) by_kind_[static_cast<std::uint16_t>(kind)].push_back(c);
     }
   }
@@ -53,12 +60,32 @@ class told {
     return *this;
   }
   told& rest() {
-    for (check* c : invariants::all_checks()) c->at_rest(world_);
+    for (check* c : invariants::all_checks()) c->at_rest(*world_);
     return *this;
   }
+  /// What was broken so far is forgotten; what happened is not.
+  told& forgiven() {
+    world_.reset();
+    world_.emplace(world_settings{}, strategy_);
+    world_->add_host("a");
+    return *this;
+  }
+  /// Calls `body` on a fiber that holds a lock.
+  told& under_a_lock(const std::function<void(told&)>& body) {
+    world_->hosts().front()->spawn("main", [this, &body] {
+      platform::mutex mutex(lock_ranks::base_ledger);
+      scoped_lock lock(mutex);
+      kernel_scope kernel;
+      body(*this);
+    });
+    world_->run();
+    return *this;
+  }
+  /// What a stage does when it looks.
+  world& looking() { return *world_; }
   /// The invariant that was broken first, or "".
-  std::string broken() const { return world_.violated() ? world_.violated()->invariant : ""; }
-  std::string message() const { return world_.violated() ? world_.violated()->message : ""; }
+  std::string broken() const { return world_->violated() ? world_->violated()->invariant : ""; }
+  std::string message() const { return world_->violated() ? world_->violated()->message : ""; }
 
  private:
   told& tell(event_kind kind, std::initializer_list<std::uint64_t> fields) {
@@ -70,12 +97,12 @@ class told {
     e.fiber = fiber_;
     for (const std::uint64_t value : fields) e.fields[e.field_count++] = value;
     EXPECT_EQ(e.field_count, describe(kind).field_count) << describe(kind).name;
-    for (check* c : by_kind_[static_cast<std::uint16_t>(kind)]) c->on_event(world_, e);
+    for (check* c : by_kind_[static_cast<std::uint16_t>(kind)]) c->on_event(*world_, e);
     return *this;
   }
 
   first_entry strategy_;
-  world world_;
+  std::optional<world> world_;
   std::map<std::uint16_t, std::vector<check*>> by_kind_;
   std::uint64_t number_ = 0;
   std::int64_t time_ns_ = 0;
@@ -85,16 +112,27 @@ class told {
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint32_t app = 1, progress = 2, registration = 3;
 
+constexpr std::int64_t ms = 1'000'000, for_ever = INT64_MAX;
+constexpr auto over_budget = static_cast<std::uint64_t>(error_code::budget_exceeded);
+
+struct opening {
+  std::int64_t reclaim_after_ns = for_ever;
+  std::uint64_t retain = 0, retries = 3;
+  bool pressure = true;
+};
+told& open(told& t, const opening& how) {
+  return t.on_fiber(app).core(event_id::pool_opened, 1, how.reclaim_after_ns, how.retain, 5'000 * ms, how.retries, how.pressure);
+}
 // An arena of 1 MiB over block 5 (pages 50), region and generation 7, registration 70; span 9 of 2 granules is cut
 // before the publication.
-told& build(told& t) {
+told& build(told& t, bool dedicated = false) {
   t.on_fiber(app).core(event_id::ledger_opened, 1, 4 * mib).core(event_id::ledger_reserved, 1, mib, mib);
   t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
-  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0, 5000).core(event_id::map_submitted, 5, mib);
+  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, dedicated, 5000).core(event_id::map_submitted, 5, mib);
   t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
   t.core(event_id::map_answered, 5, 7, mib, 1).core(event_id::ledger_committed, 1, mib, mib);
-  t.core(event_id::span_granted, 9, 7, 0, 2, 5000);
-  t.core(event_id::arena_published, 7, 7, mib, mib, 0, 0).core(event_id::growth_ended, 1, 7, 1, 0);
+  t.core(event_id::span_granted, 9, 7, 0, 2, 5000, 254);
+  t.core(event_id::arena_published, 7, 7, mib, mib, dedicated, 0).core(event_id::growth_ended, 1, 7, 1, dedicated);
   return t.on_fiber(app);
 }
 // A GET of 5000 bytes into span 9: operation 20, request 30, over connection 3.
@@ -102,7 +140,7 @@ told& start_get(told& t) {
   t.on_fiber(progress).core(event_id::transport_state, 1, 0).core(event_id::progress_state, 1, 0, 0);
   t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
   t.on_fiber(app).core(event_id::hold_taken, 9, 7, 1).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
-  t.core(event_id::buffer_lent, 9, 20);
+  t.core(event_id::buffer_lent, 9, 20, 200);
   t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
   t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1).core(event_id::operation_posted, 20);
   return t;
@@ -121,6 +159,12 @@ told& start_shutdown(told& t, std::int64_t deadline_ns = 1000) {
   return t.core(event_id::shutdown_step, 1, 2, deadline_ns).core(event_id::shutdown_step, 1, 3, deadline_ns);
 }
 told& retire(told& t, std::uint64_t live = 0) { return t.core(event_id::arena_retired, 7, 7, live, 0, 1); }
+told& give_back(told& t) { return t.on_fiber(app).core(event_id::span_released, 9, 7, 0, 2, 256); }
+told& reclaim(told& t) { return t.core(event_id::arena_retired, 7, 7, 0, 0, 0); }
+// A sweep that finds nothing.
+told& sweep(told& t, std::uint64_t mode = 0) {
+  return t.on_fiber(app).core(event_id::reclaim_began, 1, mode, 0).core(event_id::reclaim_ended, 1, mode, 0, 0);
+}
 told& unmap(told& t) {
   t.core(event_id::unmap_submitted, 7, 7, 1);
   t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).core(event_id::unmap_answered, 7, 7, 0);
@@ -137,19 +181,40 @@ told& admit(told& t) {
   return t.core(event_id::quarantine_awaits, 1, 2, 9, 20, 0, 0);
 }
 told& complete(told& t) { return t.core(event_id::quarantine_left, 1, 2, 9, 512, 2, 20); }
-told& end_shutdown(told& t) { return t.on_fiber(app).core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0); }
+told& end_shutdown(told& t) {
+  return t.on_fiber(app).core(event_id::shutdown_step, 1, 4, 0).core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0);
+}
 
 TEST(invariants, hold_over_a_whole_life) {
   told t;
-  build(t);
+  open(t, {.reclaim_after_ns = 20 * ms});
+  build(t).core(event_id::reference_made, 9, 7, 0, 5000, 1);
+  t.core(event_id::try_alloc_began, 1, 2 * mib).core(event_id::try_alloc_ended, 1, 0, static_cast<std::uint64_t>(error_code::busy));
   start_get(t);
   finish_get(t);
-  t.core(event_id::span_released, 9, 7, 0, 2);
-  start_shutdown(t);
+  give_back(t);
+  sweep(t.at(10 * ms));
+  start_shutdown(t, 20 * ms);
   retire(t);
   unmap(t);
   settle(t);
   end_shutdown(t).rest();
+  EXPECT_EQ(t.broken(), "") << t.message();
+}
+
+TEST(invariants, hold_over_a_reclamation) {
+  told t;
+  open(t, {.reclaim_after_ns = 20 * ms});
+  build(t);
+  give_back(t);
+  t.at(30 * ms).core(event_id::reclaim_began, 1, 0, 30 * ms);
+  reclaim(t).core(event_id::reclaim_ended, 1, 0, 1, mib);
+  unmap(t);
+  settle(t);
+  t.core(event_id::pressure_relieved, 1, 1, 0);
+  sweep(t, 2);
+  t.core(event_id::alloc_refused, 1, 1, 5000, over_budget).rest();
+  invariants::look_at_gauge(t.looking(), 0, 0);
   EXPECT_EQ(t.broken(), "") << t.message();
 }
 
@@ -214,6 +279,20 @@ const wrong all_wrong[] = {
      [](told& t) {
        t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_reserved, 1, 4096, 4096).rest();
      }},
+    {"W-6", "an operation without an end",
+     [](told& t) { t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).rest(); }},
+    {"W-6", "an unmap without an answer, and nothing in quarantine",
+     [](told& t) {
+       t.core(event_id::map_submitted, 5, mib).core(event_id::map_answered, 5, 7, mib, 1);
+       t.core(event_id::unmap_submitted, 7, 7, 1).forgiven().rest();
+     }},
+    {"W-6", "a step without an end", [](told& t) { t.device(hardware_event::op_began, 1).rest(); }},
+    {"W-7", "a registration that is left and reported as gone",
+     [](told& t) {
+       build(t);
+       start_shutdown(t);
+       retire(t, 1).core(event_id::unmap_submitted, 7, 7, 1).core(event_id::shutdown_ended, 1, 1, 0, 0, 0, 0);
+     }},
     {"W-9", "success for bytes that did not land",
      [](told& t) {
        build(t);
@@ -240,19 +319,19 @@ const wrong all_wrong[] = {
     {"PM-I3", "overlapping grants",
      [](told& t) {
        build(t);
-       t.core(event_id::span_granted, 10, 7, 1, 1, 4096);
+       t.core(event_id::span_granted, 10, 7, 1, 1, 4096, 253);
      }},
     {"PM-I4", "a grant under a hold",
      [](told& t) {
        build(t);
        start_get(t);
-       t.on_fiber(app).core(event_id::span_granted, 10, 7, 1, 1, 4096);
+       t.on_fiber(app).core(event_id::span_granted, 10, 7, 1, 1, 4096, 253);
      }},
     {"PM-I4", "a grant where the library still writes",
      [](told& t) {
        build(t);
        t.on_fiber(progress).device(hardware_event::driver_get_posted, 30, 50, 8192, 64, 1);
-       t.on_fiber(app).core(event_id::span_granted, 10, 7, 2, 1, 4096);
+       t.on_fiber(app).core(event_id::span_granted, 10, 7, 2, 1, 4096, 253);
      }},
     {"PM-I5", "bytes past the buffer",
      [](told& t) {
@@ -264,7 +343,7 @@ const wrong all_wrong[] = {
      [](told& t) {
        build(t);
        t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).on_fiber(app);
-       t.core(event_id::span_granted, 10, 7, 2, 1, 4096);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 4096, 253);
      }},
     {"PM-I7", "a counter that is not the sum",
      [](told& t) { t.core(event_id::ledger_reserved, 1, 10, 11); }},
@@ -305,7 +384,7 @@ const wrong all_wrong[] = {
     {"PM-I9", "a second settle",
      [](told& t) {
        build(t);
-       t.core(event_id::span_released, 9, 7, 0, 2);
+       t.core(event_id::span_released, 9, 7, 0, 2, 256);
        retire(t);
        unmap(t);
        settle(t);
@@ -317,11 +396,60 @@ const wrong all_wrong[] = {
        retire(t);
        retire(t);
      }},
+    {"PM-I10", "an arena that was built and is nowhere",
+     [](told& t) { t.core(event_id::growth_ended, 1, 8, 1, 0); }},
     {"PM-I11", "a second unmap",
      [](told& t) {
        build(t);
        retire(t);
        t.core(event_id::unmap_submitted, 7, 7, 1).core(event_id::unmap_submitted, 7, 7, 2);
+     }},
+    {"PM-I12", "an arena reclaimed under a span",
+     [](told& t) {
+       build(t);
+       reclaim(t);
+     }},
+    {"PM-I12", "a grant between the sweep and its unmap",
+     [](told& t) {
+       build(t);
+       give_back(t);
+       reclaim(t).core(event_id::span_granted, 10, 7, 0, 1, 64, 255).forgiven();
+       t.core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"PM-I13", "an arena reclaimed too early",
+     [](told& t) {
+       build(open(t, {.reclaim_after_ns = 20 * ms}));
+       give_back(t);
+       reclaim(t.at(20 * ms - 1));
+     }},
+    {"PM-I13", "an arena reclaimed that was to stay warm",
+     [](told& t) {
+       build(open(t, {.reclaim_after_ns = 20 * ms, .retain = 1}));
+       give_back(t);
+       reclaim(t.at(30 * ms));
+     }},
+    {"PM-I14", "an arena reclaimed that may idle for ever",
+     [](told& t) {
+       build(open(t, {}));
+       give_back(t);
+       reclaim(t);
+     }},
+    {"PM-I15", "a sweep that passes an empty dedicated arena by",
+     [](told& t) {
+       build(open(t, {}), true);
+       give_back(t);
+       sweep(t);
+     }},
+    {"PM-I15", "a dedicated arena whose unmap waits",
+     [](told& t) {
+       build(open(t, {}), true);
+       give_back(t);
+       reclaim(t).at(1).core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"PM-I15", "a reclaimed arena that is never unmapped",
+     [](told& t) {
+       t.core(event_id::arena_published, 7, 7, mib, 0, 1, 1).forgiven();
+       reclaim(t).rest();
      }},
     {"PM-I16", "two growths at once",
      [](told& t) { t.core(event_id::growth_started, 1, mib, 0, 5000).core(event_id::growth_started, 1, mib, 0, 5000); }},
@@ -335,7 +463,7 @@ const wrong all_wrong[] = {
     {"PM-I18", "a block that is never given back",
      [](told& t) {
        build(t);
-       t.core(event_id::span_released, 9, 7, 0, 2);
+       t.core(event_id::span_released, 9, 7, 0, 2, 256);
        retire(t);
        unmap(t);
        t.core(event_id::arena_settled, 7, 7, mib, 0).core(event_id::ledger_released, 1, mib, 0).rest();
@@ -345,6 +473,12 @@ const wrong all_wrong[] = {
        build(t);
        retire(t);
        t.core(event_id::arena_settled, 7, 7, mib, 0);
+     }},
+    {"PM-I19", "a charge that comes back before its registration went",
+     [](told& t) {
+       build(t);
+       t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).on_fiber(app);
+       t.core(event_id::ledger_released, 1, mib, 0);
      }},
     {"PM-I20", "force without a witness",
      [](told& t) { t.core(event_id::forced_release, 1, 1, 0, 0); }},
@@ -374,7 +508,7 @@ const wrong all_wrong[] = {
      [](told& t) {
        build(t);
        start_shutdown(t);
-       t.core(event_id::buffer_lent, 9, 0);
+       t.core(event_id::buffer_lent, 9, 0, 0);
      }},
     {"PM-I24", "an arena published after the sweep",
      [](told& t) {
@@ -401,7 +535,7 @@ const wrong all_wrong[] = {
     {"PM-I29", "a GET without a hold",
      [](told& t) {
        build(t);
-       t.core(event_id::buffer_lent, 9, 20).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+       t.core(event_id::buffer_lent, 9, 20, 200).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
        t.on_fiber(progress).core(event_id::operation_submitted, 20, 3);
        t.device(hardware_event::driver_get_posted, 30, 50, 0, 5000, 1);
      }},
@@ -410,7 +544,12 @@ const wrong all_wrong[] = {
        build(t);
        retire(t);
        unmap(t);
-       t.core(event_id::map_submitted, 5, mib).core(event_id::map_answered, 5, 7, mib, 1);
+       t.core(event_id::map_submitted, 6, mib).core(event_id::map_answered, 6, 7, mib, 1);
+     }},
+    {"PM-I30", "a reference to an arena that is out of service",
+     [](told& t) {
+       build(t);
+       retire(t, 1).core(event_id::reference_made, 9, 7, 0, 5000, 1);
      }},
     {"PM-I31", "an arena published before its request was cut",
      [](told& t) {
@@ -419,16 +558,45 @@ const wrong all_wrong[] = {
        t.device(hardware_event::nic_registered, 70, 50, 0, mib).core(event_id::map_answered, 5, 7, mib, 1);
        t.core(event_id::ledger_committed, 1, mib, mib).core(event_id::arena_published, 7, 7, mib, mib, 0, 0);
      }},
+    {"PM-I32", "a refusal although there is room",
+     [](told& t) {
+       build(t);
+       t.core(event_id::try_alloc_began, 1, 64).core(event_id::try_alloc_ended, 1, 0, static_cast<std::uint64_t>(error_code::busy));
+     }},
     {"PM-I33", "a buffer longer than its granules",
      [](told& t) {
        build(t);
-       t.core(event_id::span_granted, 10, 7, 2, 1, 4097);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 4097, 253);
      }},
     {"PM-I34", "quarantine left without a fence",
      [](told& t) {
        build(t);
        start_get(t);
-       t.core(event_id::span_quarantined, 9, 7, 2).core(event_id::span_released, 9, 7, 0, 2);
+       t.core(event_id::span_quarantined, 9, 7, 2).core(event_id::span_released, 9, 7, 0, 2, 256);
+     }},
+    {"PM-I35", "a growth that outlives its cancellation",
+     [](told& t) {
+       open(t, {}).device(hardware_event::cancel_fired, 1).core(event_id::growth_started, 1, mib, 0, 5000).rest();
+     }},
+    {"PM-I36", "a gauge that shows something else",
+     [](told& t) {
+       build(t);
+       invariants::look_at_gauge(t.looking(), 0, mib - 1);
+     }},
+    {"PM-I37", "a cancellation that finds a lock held",
+     [](told& t) { t.under_a_lock([](told& on) { on.device(hardware_event::cancel_fired, 1); }); }},
+    {"PM-I38", "a sweep that passes an old arena by",
+     [](told& t) {
+       build(open(t, {.reclaim_after_ns = 20 * ms}));
+       give_back(t);
+       sweep(t.at(40 * ms + 1));
+     }},
+    {"PM-I38", "an arena that stayed until the shutdown",
+     [](told& t) {
+       build(open(t, {.reclaim_after_ns = 4 * ms}));
+       give_back(t);
+       start_shutdown(t.at(24 * ms + 1), 100 * ms);
+       retire(t);
      }},
     {"PM-I39", "a swept arena that nobody counts",
      [](told& t) {
@@ -440,12 +608,72 @@ const wrong all_wrong[] = {
     {"PM-I40", "a span given back twice",
      [](told& t) {
        build(t);
-       t.core(event_id::span_released, 9, 7, 0, 2).core(event_id::span_released, 9, 7, 0, 2);
+       t.core(event_id::span_released, 9, 7, 0, 2, 256).core(event_id::span_released, 9, 7, 0, 2, 256);
      }},
     {"PM-I40", "a span outside its arena",
      [](told& t) {
        build(t);
-       t.core(event_id::span_granted, 10, 7, 256, 1, 4096);
+       t.core(event_id::span_granted, 10, 7, 256, 1, 4096, 253);
+     }},
+    {"PM-I40", "granules that are in two places",
+     [](told& t) {
+       build(t);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 4096, 254);
+     }},
+    {"PM-I43", "a refusal without a sweep",
+     [](told& t) { open(t, {}).core(event_id::alloc_refused, 1, 0, 5000, over_budget); }},
+    {"PM-I43", "a refusal after somebody else's sweep",
+     [](told& t) {
+       sweep(open(t, {}), 2).core(event_id::pressure_relieved, 1, 1, 0);
+       for (int i = 0; i < 2; ++i) t.core(event_id::alloc_refused, 1, 1, 5000, over_budget);
+     }},
+    {"PM-I43", "a relief without a sweep",
+     [](told& t) {
+       open(t, {}).core(event_id::pressure_relieved, 1, 1, 0).core(event_id::alloc_refused, 1, 1, 5000, over_budget);
+     }},
+    {"PM-I45", "a reference of another life",
+     [](told& t) {
+       build(t);
+       t.core(event_id::hold_taken, 9, 7, 1).core(event_id::operation_accepted, 20, 100, 200, 5000, 0);
+       t.core(event_id::buffer_lent, 9, 20, 201);
+     }},
+    {"PM-I46", "a refused unmap that is asked for too often",
+     [](told& t) {
+       build(open(t, {.retries = 1}));
+       retire(t, 1);
+       for (int attempt = 1; attempt <= 3; ++attempt)
+         t.core(event_id::unmap_submitted, 7, 7, attempt).core(event_id::unmap_answered, 7, 7, 1);
+     }},
+    {"PM-I46", "an unmap that is asked for again and was not refused",
+     [](told& t) {
+       build(t);
+       retire(t, 1).core(event_id::unmap_submitted, 7, 7, 1).core(event_id::unmap_answered, 7, 7, 2);
+       t.core(event_id::unmap_retrying, 7, 7, 2);
+     }},
+    {"PM-I46", "an unmap of an id that no map gave",
+     [](told& t) { t.core(event_id::unmap_submitted, 8, 8, 1); }},
+    {"PM-I47", "an adopted arena with a span",
+     [](told& t) {
+       t.core(event_id::ledger_reserved, 1, mib, mib).device(hardware_event::pages_owned, 50, mib);
+       t.core(event_id::block_allocated, 5, mib).core(event_id::map_submitted, 5, mib).on_fiber(registration);
+       t.device(hardware_event::nic_registered, 70, 50, 0, mib).core(event_id::map_answered, 5, 7, mib, 1);
+       t.core(event_id::ledger_committed, 1, mib, mib).core(event_id::span_granted, 9, 7, 0, 2, 5000, 254);
+       t.core(event_id::arena_published, 7, 7, mib, mib, 0, 1);
+     }},
+    {"PM-I49", "a reference to bytes past the buffer",
+     [](told& t) { build(t).core(event_id::reference_made, 9, 7, 0, 5001, 1); }},
+    {"PM-I49", "a reference to somebody else's bytes",
+     [](told& t) { build(t).core(event_id::reference_made, 9, 7, 4096, 904, 1); }},
+    {"PM-I50", "a reservation after the books broke",
+     [](told& t) {
+       t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_corrupt, 1, 64, 0).forgiven();
+       t.core(event_id::ledger_reserved, 1, 64, 64);
+     }},
+    {"PM-I51", "a snapshot that counts a span it does not list",
+     [](told& t) {
+       pinned::memory_snapshot taken;
+       taken.pool.live_spans = 1;
+       invariants::look_at_snapshot(t.looking(), 0, taken);
      }},
     {"PM-I53", "a map on the progress thread",
      [](told& t) {
@@ -537,6 +765,26 @@ const wrong all_wrong[] = {
      [](told& t) {
        build(t);
        t.core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"model registration", "an answer to nothing",
+     [](told& t) {
+       t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
+       t.core(event_id::map_answered, 5, 0, 0, 0);
+     }},
+    {"model reservation", "a reservation that is spent twice",
+     [](told& t) {
+       t.core(event_id::ledger_reserved, 1, 64, 64).core(event_id::ledger_reserved, 1, 32, 96);
+       t.core(event_id::ledger_dropped, 1, 96, 0);
+     }},
+    {"model shutdown", "a pool that reports without a sweep",
+     [](told& t) {
+       open(t, {}).core(event_id::shutdown_started, 1, 1000).core(event_id::shutdown_step, 1, 4, 1000);
+     }},
+    {"model span", "a fate that becomes known of what was not in quarantine",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.device(hardware_event::driver_get_completed, 30, 0, 0).on_fiber(app).core(event_id::span_discharged, 9, 7, 2);
      }},
 };
 

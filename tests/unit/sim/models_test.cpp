@@ -52,51 +52,82 @@ class first_entry final : public sim::strategy {
   std::uint32_t choose(sim::world&, const sim::choice_point&) override { return 0; }
 };
 
-// One arena: block 5, region and generation 7.
-class arena_model : public testing::Test {
- protected:
-  arena_model() : world_(sim::world_settings{}, strategy_) {
-    world_.add_host("a");
-    feed().begin(world_);
-  }
+// A model that is told events. One arena: pool 1, block 5, region and generation 7.
+class told : public testing::Test {
+ public:
   template <class... Fields>
-  void tell(event_id id, Fields... fields) {
+  told& tell(event_id id, Fields... fields) {
     sim::logged_event e;
     e.kind = sim::kind_of(id);
     e.host = 0;
+    e.fiber = fiber_;
     for (const std::uint64_t value : {static_cast<std::uint64_t>(fields)...}) e.fields[e.field_count++] = value;
     feed().on_event(world_, e);
+    return *this;
   }
-  static model& arena() {
+  told& on_fiber(std::uint32_t fiber) {
+    fiber_ = fiber;
+    return *this;
+  }
+
+ protected:
+  explicit told(std::string_view name) : model_(find(name)), world_(sim::world_settings{}, strategy_) {
+    world_.add_host("a");
+    feed().begin(world_);
+  }
+  std::uint64_t taken(std::string_view source, std::string_view event) const {
+    std::uint64_t sum = 0;
+    for (const transition& row : model_.transitions())
+      if (row.source == source && row.event == event) sum += row.taken;
+    return sum;
+  }
+  static model& find(std::string_view name) {
     for (model* const m : all())
-      if (m->name() == "arena") return *m;
+      if (m->name() == name) return *m;
     std::abort();
   }
-  static sim::check& feed() { return arena().feed(); }
+  sim::check& feed() { return model_.feed(); }
   std::string broken() const { return world_.violated() ? world_.violated()->message : ""; }
 
   void map() {
-    tell(event_id::map_submitted, 5, 4096);
+    tell(event_id::growth_started, 1, 4096, 0, 64).tell(event_id::map_submitted, 5, 4096);
     tell(event_id::map_answered, 5, 7, 4096, 1);
   }
   void publish() { tell(event_id::arena_published, 7, 7, 4096, 4096, 0, 0); }
 
+  model& model_;
   first_entry strategy_;
   sim::world world_;
+  std::uint32_t fiber_ = 1;
+};
+
+class arena_model : public told {
+ protected:
+  arena_model() : told("arena") {}
+};
+class registration_model : public told {
+ protected:
+  registration_model() : told("registration") { tell(event_id::block_allocated, 5, 4096); }
+};
+class reservation_model : public told {
+ protected:
+  reservation_model() : told("reservation") {}
+};
+class span_model : public told {
+ protected:
+  span_model() : told("span") { tell(event_id::span_granted, 9, 7, 0, 1, 64, 0); }
+};
+class shutdown_model : public told {
+ protected:
+  shutdown_model() : told("shutdown") { tell(event_id::pool_opened, 1, 0, 0, 0, 0, 0); }
 };
 
 TEST_F(arena_model, counts_the_transitions_of_a_life) {
-  const auto taken = [](std::string_view source, std::string_view event) {
-    std::uint64_t sum = 0;
-    for (const transition& row : arena().transitions())
-      if (row.source == source && row.event == event) sum += row.taken;
-    return sum;
-  };
   const std::uint64_t before = taken("Retiring", "settled");
   map();
-  tell(event_id::span_granted, 9, 7, 0, 1, 64);
+  tell(event_id::span_granted, 9, 7, 0, 1, 64, 0);
   publish();
-  tell(event_id::span_released, 9, 7, 0, 1);
+  tell(event_id::span_released, 9, 7, 0, 1, 1);
   tell(event_id::arena_retired, 7, 7, 0, 0, 1);
   tell(event_id::unmap_submitted, 7, 7, 1);
   tell(event_id::unmap_answered, 7, 7, 0);
@@ -123,20 +154,121 @@ TEST_F(arena_model, refuses_a_cut_from_a_retired_arena) {
   map();
   publish();
   tell(event_id::arena_retired, 7, 7, 0, 0, 1);
-  tell(event_id::span_granted, 9, 7, 0, 1, 64);
+  tell(event_id::span_granted, 9, 7, 0, 1, 64, 0);
   EXPECT_EQ(broken(), "arena 7 of host a met \"span cut\" in Retiring, Fresh");
 }
 
 TEST_F(arena_model, lets_a_buffer_outlive_its_arena) {
   map();
-  tell(event_id::span_granted, 9, 7, 0, 1, 64);
+  tell(event_id::span_granted, 9, 7, 0, 1, 64, 0);
   publish();
   tell(event_id::arena_retired, 7, 7, 1, 0, 1);
   tell(event_id::unmap_submitted, 7, 7, 1);
   tell(event_id::unmap_answered, 7, 7, 0);
   tell(event_id::arena_settled, 7, 7, 4096, 0);
-  tell(event_id::span_released, 9, 7, 0, 1);
+  tell(event_id::span_released, 9, 7, 0, 1, 1);
   EXPECT_EQ(broken(), "");
+}
+
+TEST_F(registration_model, accepts_a_life_in_which_an_unmap_is_refused_once) {
+  const std::uint64_t before = taken("Released", "pages freed");
+  map();
+  tell(event_id::unmap_submitted, 7, 7, 1).tell(event_id::unmap_answered, 7, 7, 1);
+  tell(event_id::unmap_submitted, 7, 7, 2).tell(event_id::unmap_answered, 7, 7, 0);
+  tell(event_id::arena_settled, 7, 7, 4096, 0).tell(event_id::block_freed, 5, 4096);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("Released", "pages freed"), before + 1);
+}
+
+TEST_F(registration_model, frees_pages_that_nobody_was_told_about) {
+  tell(event_id::map_submitted, 5, 4096).tell(event_id::map_answered, 5, 0, 0, 0).tell(event_id::block_freed, 5, 4096);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(registration_model, refuses_pages_that_go_under_a_map) {
+  tell(event_id::map_submitted, 5, 4096).tell(event_id::block_freed, 5, 4096);
+  EXPECT_EQ(broken(), "registration 5 of host a met \"pages freed\" in Mapping");
+}
+
+TEST_F(registration_model, refuses_pages_that_go_after_an_answer_that_proves_nothing) {
+  map();
+  tell(event_id::unmap_submitted, 7, 7, 1).tell(event_id::unmap_answered, 7, 7, 2).tell(event_id::block_freed, 5, 4096);
+  EXPECT_EQ(broken(), "registration 5 of host a met \"pages freed\" in Unknown");
+}
+
+TEST_F(registration_model, refuses_a_second_unmap_after_an_answer_that_proves_nothing) {
+  map();
+  tell(event_id::unmap_submitted, 7, 7, 1).tell(event_id::unmap_answered, 7, 7, 2).tell(event_id::unmap_submitted, 7, 7, 2);
+  EXPECT_EQ(broken(), "registration 5 of host a met \"unmap submitted\" in Unknown");
+}
+
+TEST_F(reservation_model, follows_what_is_raised_and_spent) {
+  const std::uint64_t before = taken("Open", "raised");
+  tell(event_id::ledger_reserved, 1, 5, 5).tell(event_id::ledger_reserved, 1, 7, 12);
+  on_fiber(2).tell(event_id::ledger_raised, 1, 3, 15, 1).tell(event_id::ledger_committed, 1, 8, 15);
+  on_fiber(1).tell(event_id::ledger_dropped, 1, 7, 8);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("Open", "raised"), before + 1);
+}
+
+TEST_F(reservation_model, refuses_a_second_drop) {
+  tell(event_id::ledger_reserved, 1, 5, 5).tell(event_id::ledger_dropped, 1, 5, 0).tell(event_id::ledger_dropped, 1, 5, 0);
+  EXPECT_EQ(broken(), "5 bytes of ledger 1 of host a met \"dropped\", and no open reservation has as many");
+}
+
+TEST_F(reservation_model, refuses_a_commit_of_more_than_was_reserved) {
+  tell(event_id::ledger_reserved, 1, 5, 5).tell(event_id::ledger_committed, 1, 6, 6);
+  EXPECT_EQ(broken(), "6 bytes of ledger 1 of host a met \"commit\", and no open reservation has as many");
+}
+
+TEST_F(span_model, accepts_a_transfer_whose_caller_gave_up) {
+  const std::uint64_t before = taken("InFlightOnly", "transfer finished");
+  tell(event_id::hold_taken, 9, 7, 1).tell(event_id::get_abandoned, 9).tell(event_id::hold_dropped, 9, 7, 0);
+  tell(event_id::span_released, 9, 7, 0, 1, 1);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("InFlightOnly", "transfer finished"), before + 1);
+}
+
+TEST_F(span_model, accepts_a_late_end_of_a_transfer_of_unknown_fate) {
+  tell(event_id::hold_taken, 9, 7, 1).tell(event_id::span_quarantined, 9, 7, 1).tell(event_id::span_discharged, 9, 7, 1);
+  tell(event_id::hold_dropped, 9, 7, 0).tell(event_id::span_released, 9, 7, 0, 1, 1);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(span_model, refuses_a_release_under_a_transfer) {
+  tell(event_id::hold_taken, 9, 7, 1).tell(event_id::span_released, 9, 7, 0, 1, 1);
+  EXPECT_EQ(broken(), "span 9 of host a met \"last owner gone\" in HeldInFlight");
+}
+
+TEST_F(span_model, refuses_a_release_from_quarantine) {
+  tell(event_id::hold_taken, 9, 7, 1).tell(event_id::span_quarantined, 9, 7, 1).tell(event_id::hold_dropped, 9, 7, 0);
+  tell(event_id::span_released, 9, 7, 0, 1, 1);
+  EXPECT_EQ(broken(), "span 9 of host a met \"last owner gone\" in Quarantined");
+}
+
+TEST_F(shutdown_model, accepts_the_order_of_the_page) {
+  const std::uint64_t before = taken("Sweeping", "arena taken by the sweep");
+  map();
+  publish();
+  tell(event_id::reclaim_began, 1, 0, 0).tell(event_id::shutdown_started, 1, 1000);
+  for (const int step : {0, 1, 2, 3}) tell(event_id::shutdown_step, 1, step, 1000);
+  tell(event_id::arena_retired, 7, 7, 0, 0, 1).tell(event_id::shutdown_step, 1, 4, 1000);
+  tell(event_id::shutdown_ended, 1, 0, 1, 0, 0, 0).tell(event_id::forced_release, 1, 1, 1, 4096);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("Sweeping", "arena taken by the sweep"), before + 1);
+}
+
+TEST_F(shutdown_model, refuses_to_publish_when_the_pool_is_closed) {
+  map();
+  tell(event_id::shutdown_started, 1, 1000);
+  for (const int step : {0, 1, 2}) tell(event_id::shutdown_step, 1, step, 1000);
+  publish();
+  EXPECT_EQ(broken(), "shutdown 1 of host a met \"arena published\" in Closed");
+}
+
+TEST_F(shutdown_model, refuses_force_before_the_shutdown_returned) {
+  tell(event_id::shutdown_started, 1, 1000).tell(event_id::forced_release, 1, 1, 0, 0);
+  EXPECT_EQ(broken(), "shutdown 1 of host a met \"witness presented\" in Closing");
 }
 
 }  // namespace

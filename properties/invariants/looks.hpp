@@ -1,0 +1,29 @@
+// What a stage saw when it looked at core itself, at a moment at which core may be looked at.
+//
+// Why this exists: events and hardware say what happened. A gauge and a snapshot are what core says of itself, so
+// somebody has to read them: a stage does, and hands over what it read. The judgment stands here, with its number, its
+// sentence and its count, as of any other promise.
+//
+// Ownership   Values are read during the call.
+// Units       Bytes.
+// Threading   One OS thread, in kernel scope.
+// Failure     A broken promise is reported through the world.
+#pragma once
+
+#include <holdfast/pinned/snapshot.hpp>
+
+#include <cstdint>
+
+namespace holdfast::sim {
+class world;
+}
+
+namespace holdfast::invariants {
+
+/// The gauge of registered bytes of the host with index `host`, at a quiet point of its ledger (PM-I36).
+void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_bytes);
+
+/// A snapshot, taken at any time (PM-I51).
+void look_at_snapshot(sim::world& w, std::uint16_t host, const holdfast::pinned::memory_snapshot& taken);
+
+}  // namespace holdfast::invariants
