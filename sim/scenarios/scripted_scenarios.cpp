@@ -43,6 +43,8 @@ struct load {
   std::uint64_t dedicated = 200;  // permille
   std::uint64_t cancelled = 250;
   std::uint64_t fetched = 0;
+  std::uint64_t swept = 0;
+  std::uint64_t aged = 0;  // sleeps longer than an arena may idle
 };
 
 // Allocates, fills, fetches, checks and frees in three slots from `first` on.
@@ -69,6 +71,8 @@ void use(drawing& d, const std::string& who, std::int64_t first, std::int64_t st
     const std::int64_t other = first + d.below(3);
     d.step(who, "check", {{"slot", other}});
     if (d.chance(600)) d.step(who, "free", {{"slot", other}});
+    if (d.chance(how.swept)) d.step(d.chance(500) ? who : "a/sweeper", "reclaim");
+    if (d.chance(how.aged)) d.step(who, "sleep", {{"ns", d.between(5'000'000, 250'000'000)}});
   }
 }
 
@@ -86,7 +90,7 @@ void close_early(drawing& d, std::int64_t sleep_ns_max, std::int64_t deadline_ns
 }
 
 using draw_plan = void (*)(drawing&);
-using choose_settings = void (*)(const parameters&, scripted_settings&);
+using choose_settings = void (*)(const parameters&, random_stream&, scripted_settings&);
 
 struct description {
   std::string_view name, text;
@@ -120,10 +124,10 @@ class scripted_scenario final : public scenario {
   }
   std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
     scripted_settings how;
+    auto draw = random_stream::derive(w.settings().seed, "scripted device");
     if (d_.is_small) {
       how = small_stage();
     } else {
-      auto draw = random_stream::derive(w.settings().seed, "scripted device");
       const auto decide = [&](const char* key, std::uint64_t permille) {
         const bool drawn = draw.chance(permille);
         return p.at(key) == 2 ? drawn : p.at(key) == 1;
@@ -133,7 +137,7 @@ class scripted_scenario final : public scenario {
       how.device.declared.unmap_verdict_reported = draw.chance(700);
       how.executor_threads = draw.chance(250) ? 2 : 1;
     }
-    if (d_.adjust != nullptr) d_.adjust(p, how);
+    if (d_.adjust != nullptr) d_.adjust(p, draw, how);
     return start_scripted(w, how, what);
   }
 
@@ -141,19 +145,19 @@ class scripted_scenario final : public scenario {
   const description d_;
 };
 
-void without_gets(const parameters&, scripted_settings& how) { how.device.declared.get_works = false; }
+void without_gets(const parameters&, random_stream&, scripted_settings& how) { how.device.declared.get_works = false; }
 
 // Unmaps ------------------------------------------------------------------------------------------------------
 
 void plan_unmap_refused(drawing& d) {
-  use_by_threads(d, {.dedicated = 400, .cancelled = 400});
+  use_by_threads(d, {.dedicated = 400, .cancelled = 400, .swept = 300, .aged = 100});
   static constexpr const char* kinds[] = {"refused"};
   for (std::int64_t i = 0; i < 2; ++i) d.fault_at("scripted.unmap", kinds, 4, 20'000);
   if (d.chance(600)) close_early(d, 80'000, 200'000, 300);
 }
 
 void plan_unmap_late(drawing& d) {
-  use_by_threads(d, {.dedicated = 400, .cancelled = 400});
+  use_by_threads(d, {.dedicated = 400, .cancelled = 400, .swept = 300, .aged = 100});
   static constexpr const char* kinds[] = {"late"};
   static constexpr const char* ends[] = {"slow", "silent"};
   for (std::int64_t i = 0; i < 3; ++i) d.fault_at("scripted.unmap", kinds, 4, d.chance(300) ? 3'000'000 : 300'000);
@@ -162,7 +166,7 @@ void plan_unmap_late(drawing& d) {
 }
 
 void plan_unmap_never(drawing& d) {
-  use_by_threads(d, {.dedicated = 400, .cancelled = 400});
+  use_by_threads(d, {.dedicated = 400, .cancelled = 400, .swept = 300, .aged = 100});
   static constexpr const char* kinds[] = {"never"};
   static constexpr const char* ends[] = {"silent", "hang", "slow"};
   for (std::int64_t i = 0; i < 2; ++i) d.fault_at("scripted.unmap", kinds, 4, 1);
@@ -171,10 +175,59 @@ void plan_unmap_never(drawing& d) {
 }
 
 void plan_unmap_lies(drawing& d) {
-  use_by_threads(d, {.dedicated = 400, .cancelled = 400});
+  use_by_threads(d, {.dedicated = 400, .cancelled = 400, .swept = 300, .aged = 100});
   static constexpr const char* kinds[] = {"lie", "unknown_done", "unknown_kept"};
   for (std::int64_t i = 0; i < 3; ++i) d.fault_at("scripted.unmap", kinds, 4, 100'000);
   if (d.chance(600)) close_early(d, 80'000, 200'000, 400);
+}
+
+void plan_reclaim_churn(drawing& d) {
+  use_by_threads(d, {.dedicated = 150, .cancelled = 150, .swept = 300, .aged = 400});
+  static constexpr const char* unmaps[] = {"late", "refused", "unknown_done", "unknown_kept", "lie", "never"};
+  if (d.chance(500)) d.fault_at("scripted.unmap", unmaps, 4, d.chance(300) ? 100'000'000 : 300'000);
+  if (d.chance(150)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 60)), 1, "fail", 0});
+  if (d.chance(200)) d.step("a/sweeper", "snapshot");
+  if (d.chance(500)) close_early(d, 60'000'000, 200'000, 300);
+}
+
+void settings_reclaim_churn(const parameters& p, random_stream& draw, scripted_settings& how) {
+  without_gets(p, draw, how);
+  how.pool.arena_reclaim_after_ns = draw.chance(200) ? 0 : static_cast<std::int64_t>(draw.between(1'000'000, 60'000'000));
+  how.pool.retain_arena_bytes = draw.below(3) * 4 * granule;
+  how.pool.unmap_timeout_ns = static_cast<std::int64_t>(draw.between(20'000, 30'000'000));
+  how.pool.unmap_retry_max = static_cast<std::uint32_t>(draw.below(4));
+}
+
+void plan_pressure(drawing& d) {
+  for (std::int64_t t = 0; t < d.p.at("threads"); ++t) {
+    const std::string who = "a/app-" + std::to_string(t);
+    for (std::int64_t i = 0; i < d.p.at("steps") + 1; ++i) {
+      // A pooled arena or two that fell empty stand in the way of a large one, and the other way round.
+      const std::int64_t bytes = d.chance(500) ? d.between(8 * granule, 11 * granule) : d.between(1, 4 * granule);
+      d.step(who, "alloc_start", {{"slot", t}, {"bytes", bytes}});
+      if (d.chance(200)) {
+        d.maybe_sleep(who, 500, 60'000);
+        d.step(d.chance(500) ? who : who + "-canceller", "cancel", {{"slot", t}});
+      }
+      d.step(who, "await", {{"slot", t}});
+      d.step(who, "fill", {{"slot", t}, {"seed", t * 16 + i}});
+      d.maybe_sleep(who, 300, 50'000);
+      d.step(who, "check", {{"slot", t}});
+      if (d.chance(850)) d.step(who, "free", {{"slot", t}});
+    }
+  }
+  static constexpr const char* unmaps[] = {"late", "refused", "unknown_done", "unknown_kept", "lie", "never"};
+  if (d.chance(600)) d.fault_at("scripted.unmap", unmaps, 3, d.chance(300) ? 2'000'000 : 200'000);
+  if (d.chance(200)) d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 8)), 1, "cancel", 0});
+  if (d.chance(150)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 60)), 1, "fail", 0});
+  if (d.chance(400)) close_early(d, 300'000, 200'000, 300);
+}
+
+void settings_pressure(const parameters& p, random_stream& draw, scripted_settings& how) {
+  without_gets(p, draw, how);
+  how.pool.registered_bytes_budget = draw.between(12, 20) * granule;
+  how.pool.unmap_timeout_ns = static_cast<std::int64_t>(draw.between(5'000, 500'000));
+  how.pool.reclaim_on_pressure = !draw.chance(100);
 }
 
 // Growth ------------------------------------------------------------------------------------------------------
@@ -252,8 +305,9 @@ void plan_threads_at_the_edge(drawing& d) {
   if (d.chance(300)) d.step("a/looker", "snapshot");
 }
 
-void settings_at_the_edge(const parameters& p, scripted_settings& how) {
-  without_gets(p, how);
+void settings_at_the_edge(const parameters& p, random_stream& draw, scripted_settings& how) {
+  without_gets(p, draw, how);
+  how.pool.unmap_timeout_ns = 200'000;
   how.pool.registered_bytes_budget = 24 * granule;
 }
 
@@ -294,7 +348,7 @@ void plan_get_exits(drawing& d) {
   close_early(d, 300'000, 200'000, 1000);
 }
 
-void settings_get_exits(const parameters&, scripted_settings& how) { how.pool.registered_bytes_budget = 12 * granule; }
+void settings_get_exits(const parameters&, random_stream&, scripted_settings& how) { how.pool.registered_bytes_budget = 12 * granule; }
 
 // Small ones, to be explored ----------------------------------------------------------------------------------
 
@@ -304,7 +358,7 @@ void plan_cut_against_retire(drawing& d) {
 }
 
 // One arena with room for one more.
-void settings_with_room(const parameters&, scripted_settings& how) {
+void settings_with_room(const parameters&, random_stream&, scripted_settings& how) {
   how.pool.initial_arena_bytes = 2 * granule;
   how.prepared = 1;
 }
@@ -323,9 +377,22 @@ void plan_hold_against_shutdown(drawing& d) {
   d.step("a/closer", "shutdown");
 }
 
-void settings_with_a_buffer(const parameters&, scripted_settings& how) {
+void settings_with_a_buffer(const parameters&, random_stream&, scripted_settings& how) {
   how.device.declared.get_works = true;
   how.prepared = 1;
+}
+
+void plan_sweep_against_allocation(drawing& d) {
+  d.step("a/app", d.p.at("alloc") != 0 ? "alloc" : "try_alloc", {{"slot", 0}, {"bytes", 1}});
+  d.step("a/sweeper", "reclaim");
+}
+
+// An empty arena that may go at once.
+void settings_with_an_empty_arena(const parameters&, random_stream&, scripted_settings& how) {
+  how.prepared = 1;
+  how.prepared_dropped = true;
+  how.pool.arena_reclaim_after_ns = 0;
+  how.pool.retain_arena_bytes = 0;
 }
 
 void plan_two_misses(drawing& d) {
@@ -367,6 +434,13 @@ void add_scripted_scenarios() {
        true, {cancelled, {"dedicated", "1: an arena of its own", 0, 0, 1}}});
   add({"hold-against-shutdown", "a GET begins and ends against the retirement of its arena", &plan_hold_against_shutdown,
        &settings_with_a_buffer, true, {cancelled}});
+  add({"reclaim-churn", "arenas fall empty and are swept, by age, when asked and at the end, whatever their unmaps come to",
+       &plan_reclaim_churn, &settings_reclaim_churn});
+  add({"pressure", "the budget is full of arenas that nobody uses; allocations wait until enough was given back, or not",
+       &plan_pressure, &settings_pressure});
+  add({"sweep-against-allocation", "an allocation against the sweep that takes its arena (PM-H1, PM-H2, PM-H3)",
+       &plan_sweep_against_allocation, &settings_with_an_empty_arena, true,
+       {{"alloc", "1: one that may register", 0, 0, 1}}});
   add({"two-misses", "two allocations find nothing at once; one map serves both", &plan_two_misses, nullptr, true,
        {cancelled}});
 }

@@ -1,5 +1,6 @@
 #include <sim/scenarios/scripted_stage.hpp>
 
+#include <properties/invariants/looks.hpp>
 #include <sim/kernel/fiber.hpp>
 #include <sim/scenarios/pool_user.hpp>
 
@@ -116,6 +117,9 @@ const scripted_stage::verb scripted_stage::verbs[] = {
     {"free", {"slot"}, &by_user<&pool_user::free>},
     {"get", {"slot", "seed"}, [](scripted_stage& s, const op& step) { return s.get(step); }},
     {"get_start", {"slot", "seed"}, [](scripted_stage& s, const op& step) { return s.get_start(step); }},
+    {"reclaim",
+     {},
+     [](scripted_stage& s, const op&) { return step_result{s.node_->memory->reclaim_idle().arenas != 0, 0}; }},
     {"release",
      {},
      [](scripted_stage& s, const op& step) { return s.release(step.number("deadline_ns", s.how_.teardown_ns)); }},
@@ -171,8 +175,13 @@ void scripted_stage::main(host& machine) {
   if (made) {
     node.memory.emplace(std::move(*made));
     node.user.pool = &*node.memory;
+    world_.at_quiet_point(machine, hf::lock_ranks::base_ledger.rank, [this, &machine] {
+      if (node_->memory) invariants::look_at_gauge(world_, machine.index(), node_->memory->registered_bytes());
+    });
     for (std::int64_t slot = 0; slot < how_.prepared; ++slot)
       if (auto ready = node.memory->async_alloc(1, hf::block)) node.user.slots[slot].held = std::move(*ready);
+    if (how_.prepared_dropped)
+      for (std::int64_t slot = 0; slot < how_.prepared; ++slot) node.user.slots[slot].held.reset();
     work_->spawn(machine, done_);
     done_.wait(world_);
   }
@@ -276,6 +285,10 @@ void scripted_stage::recount(const std::vector<hf::pinned::arena_snapshot>& aren
 step_result scripted_stage::snapshot() {
   std::uint64_t live = 0, holds = 0;
   const hf::pinned::memory_snapshot taken = node_->memory->snapshot();
+  {
+    kernel_scope kernel;
+    invariants::look_at_snapshot(world_, node_->user.machine.index(), taken);
+  }
   recount(taken.arenas, live, holds);
   expect(taken.pool.arena_count == taken.arenas.size() && taken.pool.live_spans == live && taken.pool.in_flight == holds,
          "PM-I51", "the sums of a snapshot equal a recount of its arenas in service");

@@ -8,6 +8,7 @@
 //   get slot seed [bytes] [stale]         fetches the pattern `seed` into the slot's buffer, waits; stale=1: the
 //                                         reference is of another life of the peer
 //   get_start slot seed [bytes] [stale]   the same without waiting
+//   reclaim                               a sweep now; ok=0 if it found no arena that nobody uses
 //   shutdown [deadline_ns]                while others go on
 //   release [deadline_ns]                 tears the device down and shows its witness; ok=0 unless a shutdown ended
 //   abandon                               in the end the facade is destroyed without a shutdown
@@ -46,6 +47,8 @@ struct scripted_settings {
   std::int64_t teardown_ns = 1'000'000;
   /// Buffers of one byte that are allocated, into the slots from 0 on, before the ops begin.
   std::int64_t prepared = 0;
+  /// Whether they are dropped again before that: then the arenas are empty.
+  bool prepared_dropped = false;
 };
 
 /// For exhaustive exploration: no time passes and no deadline waits but where a fault or an op says so; arenas of one or
