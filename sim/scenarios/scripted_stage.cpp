@@ -75,6 +75,8 @@ class scripted_stage final : public interpreter {
   }
 
   void main(host& machine);
+  void prepare_slots(scripted_node& node);
+  void wait_patiently();
   void end(host& machine);
   [[noreturn]] void exit_process(host& machine);
   void expect(bool held, std::string_view invariant, std::string_view sentence);
@@ -178,14 +180,29 @@ void scripted_stage::main(host& machine) {
     world_.at_quiet_point(machine, hf::lock_ranks::base_ledger.rank, [this, &machine] {
       if (node_->memory) invariants::look_at_gauge(world_, machine.index(), node_->memory->registered_bytes());
     });
-    for (std::int64_t slot = 0; slot < how_.prepared; ++slot)
-      if (auto ready = node.memory->async_alloc(1, hf::block)) node.user.slots[slot].held = std::move(*ready);
-    if (how_.prepared_dropped)
-      for (std::int64_t slot = 0; slot < how_.prepared; ++slot) node.user.slots[slot].held.reset();
+    if (how_.prepared != 0) prepare_slots(node);
     work_->spawn(machine, done_);
+    if (how_.patience_ns >= 0) wait_patiently();
     done_.wait(world_);
   }
   end(machine);
+}
+
+// Faults are meant for the ops, and none strikes in the calm.
+void scripted_stage::prepare_slots(scripted_node& node) {
+  world_.begin_calm();
+  for (std::int64_t slot = 0; slot < how_.prepared; ++slot)
+    if (auto ready = node.memory->async_alloc(1, hf::block)) node.user.slots[slot].held = std::move(*ready);
+  if (how_.prepared_dropped)
+    for (std::int64_t slot = 0; slot < how_.prepared; ++slot) node.user.slots[slot].held.reset();
+  world_.begin_trouble();
+}
+
+void scripted_stage::wait_patiently() {
+  for (std::int64_t passed = 0; passed < 16 && !done_.is_open(); ++passed) sleep_for(world_, how_.patience_ns / 16);
+  if (done_.is_open()) return;
+  static_cast<void>(shut_down(how_.shutdown_ns));
+  static_cast<void>(release(how_.teardown_ns));
 }
 
 // What is left of this process may still be reached by a device: only its exit ends that.

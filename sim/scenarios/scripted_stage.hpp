@@ -49,6 +49,9 @@ struct scripted_settings {
   std::int64_t prepared = 0;
   /// Whether they are dropped again before that: then the arenas are empty.
   bool prepared_dropped = false;
+  /// After so long the stage ends the pool and the device under ops that still wait: for plans in which an answer never
+  /// comes. Negative: it waits for ever.
+  std::int64_t patience_ns = -1;
 };
 
 /// For exhaustive exploration: no time passes and no deadline waits but where a fault or an op says so; arenas of one or
