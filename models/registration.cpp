@@ -1,7 +1,9 @@
 // The lifecycle of a registration and of the pages under it, after the tables of spec/pinned-memory 4.1 and 6.2.
 //
 // Known by its block. What the page calls `Pinned` is three states here, because what may be submitted differs: nothing
-// was asked for, an unmap was asked for, its answer proves nothing.
+// was asked for, an unmap was asked for, its answer proves nothing. The page also lets a block leak while a request for it
+// is under way; here the request keeps the block until its answer (the page's note), so that a leak there is as wrong as a
+// page that goes back.
 
 #include <models/machine.hpp>
 
@@ -40,7 +42,6 @@ struct registration_machine : front_end<registration_machine> {
             row<in_private, freed, gone>,
             row<mapping, map_ok, pinned>,
             row<mapping, map_failed, in_private>,
-            row<mapping, leaked, lost>,
             row<pinned, unmap_submitted, unmapping>,
             row<pinned, witnessed, released>,
             row<pinned, leaked, lost>,
@@ -48,14 +49,11 @@ struct registration_machine : front_end<registration_machine> {
             row<unmapping, refused, pinned>,
             row<unmapping, unknown, of_unknown_fate>,
             row<unmapping, witnessed, released>,
-            row<unmapping, leaked, lost>,
             row<of_unknown_fate, witnessed, released>,
             row<of_unknown_fate, leaked, lost>,
-            // An answer that comes after the witness says nothing new.
             // An answer and the witness may come at once: one of them settles, and the other changes nothing.
             row<released, witnessed, none>,
             row<released, confirmed, none>,
-            row<released, refused, none>,
             row<released, unknown, none>,
             row<released, freed, gone>,
             // The witness did not end the writes of a lost transfer, or the address could not be kept back.

@@ -65,6 +65,7 @@ struct shutdown_machine : front_end<shutdown_machine> {
             // The grower had its ticket, and was kept from running until the shutdown was over.
             row<swept, grew, none>,
             row<swept, witnessed, released>,
+            row<released, grew, none>,
             row<destroyed, taken, none>> {};
 };
 

@@ -62,14 +62,15 @@ class try_alloc_touches_no_device final : public invariant {
   try_alloc_touches_no_device()
       : invariant("PM-I17", "try_alloc causes no call of the backend",
                   {kind_of(event_id::try_alloc_ended), kind_of(event_id::map_submitted),
-                   kind_of(event_id::growth_started)}) {}
+                   kind_of(event_id::growth_started), kind_of(event_id::unmap_submitted),
+                   kind_of(event_id::operation_accepted), kind_of(hardware_event::driver_call)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const fiber_record* const fiber = b.fibers.find(e.fiber);
     const bool inside = fiber != nullptr && fiber->in_try_alloc != none;
     if (e.kind == event_id::try_alloc_ended)
       promise(w, true, [] { return ""; });
     else if (inside)
-      promise(w, false, [&] { return named(w, e, "try_alloc of pool", fiber->in_try_alloc) + " asks for a registration"; });
+      promise(w, false, [&] { return named(w, e, "try_alloc of pool", fiber->in_try_alloc) + " calls the backend"; });
   }
 };
 

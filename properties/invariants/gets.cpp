@@ -10,8 +10,14 @@ class a_destination_is_unreadable_meanwhile final : public invariant {
  public:
   a_destination_is_unreadable_meanwhile()
       : invariant("PM-I28", "a GET's destination is in nobody's hands between submission and completion",
-                  {kind_of(event_id::buffer_returned)}) {}
+                  {kind_of(event_id::buffer_returned), kind_of(event_id::reference_made)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::reference_made) {
+      const span_record* const s = b.spans.find(e.fields[0]);
+      promise(w, s != nullptr && !s->lent,
+              [&] { return "a reference was made of " + named(w, e, "span", e.fields[0]) + ", which a transfer has"; });
+      return;
+    }
     const operation_record* const o = b.operations.find(e.fields[1]);
     const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
     promise(w, r == nullptr || !r->open, [&] {

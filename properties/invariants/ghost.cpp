@@ -50,6 +50,7 @@ void host_books::forget() {
   transport = none;
   workers_destroyed = contexts_closed = witnesses = hung = absent = sweeps = 0;
   last_message_limit = 0;
+  witnessed_epoch = none;
   cancelled = 0;
   touched = false;
 }
@@ -716,7 +717,10 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       if (b.progress_fiber == no_fiber) b.progress_fiber = e.fiber;
       break;
     case event_id::table_swept: ++b.sweeps; break;
-    case event_id::witness_issued: ++b.witnesses; break;
+    case event_id::witness_issued:
+      ++b.witnesses;
+      b.witnessed_epoch = f[0];
+      break;
     case event_id::teardown_hung: ++b.hung; break;
     default: break;
   }

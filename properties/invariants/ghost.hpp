@@ -314,6 +314,7 @@ struct host_books {
   std::uint64_t transport = none;
   std::uint32_t workers_destroyed = 0, contexts_closed = 0, witnesses = 0, hung = 0, absent = 0, sweeps = 0;
   std::uint64_t last_message_limit = 0;
+  std::uint64_t witnessed_epoch = none;
   std::uint32_t cancelled = 0;  // somebody gave up, or was made to
   bool touched = false;
 

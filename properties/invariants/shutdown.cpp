@@ -13,9 +13,10 @@ class no_force_without_a_witness final : public invariant {
                   {kind_of(event_id::forced_release), kind_of(event_id::arena_settled)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::arena_settled && e.fields[3] == 0) return;
-    promise(w, b.witnesses != 0, [&] {
+    const bool of_this_transport = e.kind == event_id::arena_settled || e.fields[1] == b.witnessed_epoch;
+    promise(w, b.witnesses != 0 && of_this_transport, [&] {
       return named(w, e, e.kind == event_id::forced_release ? "pool" : "arena", e.fields[0]) +
-             " was released by force without a witness";
+             " was released by force without a witness of its transport";
     });
   }
 };

@@ -48,6 +48,19 @@ class live_bytes_change_only_by_their_transfer final : public invariant {
   }
 };
 
+// Of endpoints and connections TP-I6 and TP-I12 say the same.
+class nothing_begins_on_what_is_retired final : public invariant {
+ public:
+  nothing_begins_on_what_is_retired()
+      : invariant("W-4", "no operation begins on a region after it was retired", {kind_of(event_id::hold_taken)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const arena_record& a = b.arenas[e.fields[1]];
+    promise(w, a.retired == 0 && a.settled == 0, [&] {
+      return "a transfer into " + named(w, e, "span", e.fields[0]) + " begins after its arena was retired";
+    });
+  }
+};
+
 class books_equal_the_hardware_at_rest final : public invariant {
  public:
   books_equal_the_hardware_at_rest()
@@ -142,6 +155,7 @@ class no_success_without_the_deed final : public invariant {
 void add_world(invariant_list& list) {
   list.push_back(std::make_unique<no_page_returned_while_registered>());
   list.push_back(std::make_unique<live_bytes_change_only_by_their_transfer>());
+  list.push_back(std::make_unique<nothing_begins_on_what_is_retired>());
   list.push_back(std::make_unique<books_equal_the_hardware_at_rest>());
   list.push_back(std::make_unique<every_operation_ends>());
   list.push_back(std::make_unique<no_success_without_the_deed>());

@@ -275,6 +275,11 @@ const wrong all_wrong[] = {
        build(t);
        t.device(hardware_event::dma_write, 50, 4096, 64, 70, 999, 1);
      }},
+    {"W-4", "a transfer into an arena that was retired",
+     [](told& t) {
+       build(t);
+       retire(t, 1).core(event_id::hold_taken, 9, 7, 1);
+     }},
     {"W-5", "charged at rest",
      [](told& t) {
        t.core(event_id::ledger_opened, 1, mib).core(event_id::ledger_reserved, 1, 4096, 4096).rest();
@@ -460,6 +465,8 @@ const wrong all_wrong[] = {
      }},
     {"PM-I17", "try_alloc maps",
      [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::growth_started, 1, mib, 0, 5000); }},
+    {"PM-I17", "try_alloc fetches",
+     [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::operation_accepted, 20, 100, 200, 64, 0); }},
     {"PM-I18", "a block that is never given back",
      [](told& t) {
        build(t);
@@ -482,6 +489,8 @@ const wrong all_wrong[] = {
      }},
     {"PM-I20", "force without a witness",
      [](told& t) { t.core(event_id::forced_release, 1, 1, 0, 0); }},
+    {"PM-I20", "force with the witness of another transport",
+     [](told& t) { t.core(event_id::witness_issued, 1, 0).core(event_id::forced_release, 1, 2, 0, 0); }},
     {"PM-I21", "a late shutdown",
      [](told& t) { start_shutdown(t, 1000).at(1001).core(event_id::shutdown_ended, 1, 0, 0, 0, 0, 0); }},
     {"PM-I22", "an unmap under a GET",
@@ -524,6 +533,12 @@ const wrong all_wrong[] = {
        build(t);
        start_get(t);
        t.core(event_id::buffer_returned, 9, 20, 0);
+     }},
+    {"PM-I28", "a reference to a buffer that is lent",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.on_fiber(app).core(event_id::reference_made, 9, 7, 0, 5000, 1);
      }},
     {"PM-I29", "a hold dropped twice",
      [](told& t) {
