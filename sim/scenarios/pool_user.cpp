@@ -31,23 +31,18 @@ step_result pool_user::alloc(const op& step) {
   auto got = pool->async_alloc(static_cast<std::uint64_t>(step.number("bytes")),
                                hf::pinned::alloc_options{.own_arena = step.number("own") != 0}, hf::block);
   if (!got) return refused_step(got.error());
-  slot& s = slot_of(step);
-  s.held = std::move(*got);
-  s.pattern.reset();
-  return {};
+  return keep(step, std::move(*got), static_cast<std::uint64_t>(step.number("bytes")));
 }
 
 step_result pool_user::try_alloc(const op& step) {
   auto got = pool->try_alloc(static_cast<std::uint64_t>(step.number("bytes")));
   if (!got) return refused_step(got.error());
-  slot& s = slot_of(step);
-  s.held = std::move(*got);
-  s.pattern.reset();
-  return {};
+  return keep(step, std::move(*got), static_cast<std::uint64_t>(step.number("bytes")));
 }
 
 step_result pool_user::alloc_start(const op& step) {
   auto going = std::make_shared<flight>();
+  going->bytes = static_cast<std::uint64_t>(step.number("bytes"));
   slot_of(step).started = going;
   pool->async_alloc(static_cast<std::uint64_t>(step.number("bytes")),
                     hf::pinned::alloc_options{.own_arena = step.number("own") != 0},
@@ -83,7 +78,18 @@ step_result pool_user::await(const op& step) {
   s.started.reset();
   if (going->fetched) return accept(step, s, *going);
   if (!*going->allocated) return refused_step(going->allocated->error());
-  s.held = std::move(**going->allocated);
+  return keep(step, std::move(**going->allocated), going->bytes);
+}
+
+// Nobody but the buffer says how long it is.
+step_result pool_user::keep(const op& step, hf::pinned::buffer got, std::uint64_t asked) {
+  if (got.size() != asked) {
+    kernel_scope kernel;
+    the_world.violate("PM-I33", machine.name() + " slot " + std::to_string(step.number("slot")) + ": a buffer of " +
+                                    std::to_string(got.size()) + " bytes was granted for " + std::to_string(asked));
+  }
+  slot& s = slot_of(step);
+  s.held = std::move(got);
   s.pattern.reset();
   return {};
 }

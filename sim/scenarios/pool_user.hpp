@@ -38,9 +38,8 @@ struct flight {
   latch ended;
   std::optional<holdfast::result<holdfast::pinned::get_answer>> fetched;
   std::optional<holdfast::result<holdfast::pinned::buffer>> allocated;
-  // Of a GET: what it must bring.
-  std::uint64_t pattern = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;    // asked for
+  std::uint64_t pattern = 0;  // that a GET must bring
 };
 
 /// The outcome of an op that the core refused.
@@ -83,6 +82,7 @@ class pool_user {
   slot slots[slots_max];
 
  private:
+  step_result keep(const op& step, holdfast::pinned::buffer got, std::uint64_t asked);
   step_result accept(const op& step, slot& into, flight& what);
 };
 
