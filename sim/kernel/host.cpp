@@ -60,6 +60,7 @@ void host::pause() {
   kernel_scope kernel;
   if (paused_) return;
   paused_ = true;
+  paused_since_ns_ = world_->now();
   world_->log(this, hardware_event::host_paused);
   for (auto& f : world_->state_->fibers)
     if (f->owner == this) kernel_access::set_ready(*world_, *f, false);
@@ -68,10 +69,15 @@ void host::pause() {
 void host::resume() {
   kernel_scope kernel;
   if (!paused_) return;
+  stalled_ns_ = stalled_ns();
   paused_ = false;
   world_->log(this, hardware_event::host_resumed);
   for (auto& f : world_->state_->fibers)
     if (f->owner == this && f->wants_to_run()) kernel_access::set_ready(*world_, *f, true);
+}
+
+std::int64_t host::stalled_ns() const noexcept {
+  return paused_ ? stalled_ns_ + (world_->now() - paused_since_ns_) : stalled_ns_;
 }
 
 int host::open_descriptor(descriptor& d) {

@@ -72,9 +72,9 @@ class host {
   void watch(fiber& f, int number);
   void unwatch(fiber& f) noexcept;
 
-  /// Virtual time that passed while one of this host's fibers was runnable: what every promise about time
-  /// is extended by.
-  std::int64_t stalled_ns() const noexcept { return stalled_ns_; }
+  /// Virtual time that passed while one of this host's fibers was runnable, or while it was paused: what every promise
+  /// about time is extended by.
+  std::int64_t stalled_ns() const noexcept;
   /// Per-host state of other rooms (memory, NIC, drivers), by a key that is the address of a static.
   template <class T>
   T& state(const void* key, auto make) {
@@ -98,6 +98,7 @@ class host {
   std::string name_;
   bool alive_ = true;
   bool paused_ = false;
+  std::int64_t paused_since_ns_ = 0;
   std::uint32_t life_ = 1;
   bool leaks_on_purpose_ = false;  // core said so: a teardown hung, and what a device may still reach stays
   bool marked_ = false;  // scratch of `advance_time`: has a runnable fiber

@@ -72,6 +72,16 @@ namespace {
 
 void run_node(fleet& f, host& h) {
   world& w = f.the_world;
+  {
+    // However it comes, by an op or by a planned fault: nobody may wait for a host that is gone.
+    kernel_scope kernel;
+    h.on_crash([&f, name = h.name()] {
+      f.nodes.erase(name);
+      f.listening.at(name).failed = true;
+      f.listening.at(name).there.open(f.the_world);
+      f.host_left(name);
+    });
+  }
   fleet_node node(f, h);
   const bool opened = node.open();
   {
@@ -173,13 +183,7 @@ step_result fleet_ops::crash(fleet& f, fleet_node&, const op& step) {
   const std::string& name = step.words.at("host");
   host* const victim = f.the_world.find_host(name);
   // From an event: the crashing host's own fiber may be the one that asks.
-  f.the_world.at(f.the_world.now(), [&f, victim, name] {
-    f.nodes.erase(name);
-    victim->crash();
-    f.listening.at(name).failed = true;
-    f.listening.at(name).there.open(f.the_world);
-    f.host_left(name);
-  });
+  f.the_world.at(f.the_world.now(), [victim] { victim->crash(); });
   return {};
 }
 

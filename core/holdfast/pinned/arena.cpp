@@ -242,7 +242,8 @@ bool arena::end_lost_spans(const evidence* shown) noexcept {
     } else {
       static_cast<void>(pool_.held.abandon(one->kept_));
     }
-    last = --live_ == 0;
+    // The quarantine's share. Who has another (a buffer in an operation that is being destroyed) counts it out himself.
+    if (one->owners_.decrement()) last = --live_ == 0;
   }
   return last;
 }

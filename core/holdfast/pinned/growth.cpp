@@ -164,9 +164,16 @@ void growth::step() noexcept {
     if (record) {
       (*record)->asked_for = place;
       (*record)->request = request;
+      bool wanted = false;
       {
         scoped_lock lock(mutex_);
-        begin(**record);
+        // Everybody may have given up since, or the pool was closed, which empties the line for good.
+        wanted = !line_.empty();
+        if (wanted) begin(**record);
+      }
+      if (!wanted) {
+        delete *record;
+        continue;
       }
       // The claim goes with the map, whoever is still waiting when it is answered.
       pool_.device.submit_map(**record);

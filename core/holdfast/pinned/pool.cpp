@@ -53,15 +53,15 @@ task<result<buffer>> allocate(task_context context, intrusive_ptr<pool_core> poo
   }
   result<buffer> first = co_await grow(context, pool, *granules, bytes, dedicated);
   if (first) co_return std::move(first);
-  const std::uint64_t wanted = first.error().numbers[0];
   // What is larger than the whole budget gets no room from anybody.
   if (first.error().code != error_code::budget_exceeded || !pool->options.reclaim_on_pressure ||
-      wanted > pool->ledger.ceiling_bytes())
+      bytes > pool->ledger.ceiling_bytes())
     co_return refused(*pool, 0, bytes, first.error());
 
   // Before anybody is refused: whatever nobody uses is given back, whatever time and floor say, and then once more.
   const platform::time_point until =
       pool->environment.clock().now() + std::chrono::nanoseconds(pool->options.unmap_timeout_ns);
+  const std::uint64_t wanted = first.error().numbers[0];
   const result<std::uint64_t> attempt = co_await reclaimer::relieve(context, pool, wanted, until);
   if (!attempt) co_return refused(*pool, 0, bytes, attempt.error());
   result<buffer> second = co_await grow(context, pool, *granules, bytes, dedicated);

@@ -215,7 +215,8 @@ task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> owner,
   const platform::time_point cut = cut_at(60, began, deadline);
   pinned::memory* const memory = &*self->memory;
   result<pinned::shutdown_report> stopped = co_await pinned::memory::shutdown(context, memory, cut);
-  if (stopped) self->report.pinned = *stopped;
+  // Without memory for a task: in this very call, without waiting. The device must not end under an open pool.
+  self->report.pinned = stopped ? *stopped : memory->shut_down_without_waiting();
 
   intrusive_ptr<end_cell> cell = adopt_new(new (std::nothrow) end_cell);
   if (cell) {
