@@ -168,7 +168,7 @@ class pressure_before_refusal final : public invariant {
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.fields[3] != static_cast<std::uint64_t>(error_code::budget_exceeded)) return;
     const pool_record& pool = b.pools[e.fields[0]];
-    if (!pool.opened || !pool.pressure) return;
+    if (!pool.opened || !pool.pressure || above_every_ceiling(b, e.fields[2])) return;
     const relief_record* const relief = b.reliefs.find(ghost::relief_id(e.fields[0], e.fields[1]));
     promise(w, e.fields[1] != 0 && relief != nullptr && relief->relieved == 1 && relief->refused == 1, [&] {
       return "the budget of " + named(w, e, "pool", e.fields[0]) + " refused " + std::to_string(e.fields[2]) +
@@ -180,6 +180,14 @@ class pressure_before_refusal final : public invariant {
       return named(w, e, "pool", e.fields[0]) + " relieved " + std::to_string(pool.reliefs) + " allocations with " +
              std::to_string(pool.pressure_sweeps) + " sweeps";
     });
+  }
+
+ private:
+  // Nothing that is given back makes room for more than there is room at all.
+  static bool above_every_ceiling(host_books& b, std::uint64_t bytes) {
+    for (std::size_t i = 0; i < b.ledgers.size(); ++i)
+      if (b.ledgers.at(i).ceiling >= bytes) return false;
+    return b.ledgers.size() != 0;
   }
 };
 

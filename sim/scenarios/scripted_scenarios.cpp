@@ -70,6 +70,7 @@ void use(drawing& d, const std::string& who, std::int64_t first, std::int64_t st
     }
     d.maybe_sleep(who, 200, 50'000);
     const std::int64_t other = first + d.below(3);
+    if (d.chance(150)) d.step(who, "reference", {{"slot", other}});
     d.step(who, "check", {{"slot", other}});
     if (d.chance(600)) d.step(who, "free", {{"slot", other}});
     if (d.chance(how.swept)) d.step(d.chance(500) ? who : "a/sweeper", "reclaim");

@@ -122,6 +122,12 @@ const scripted_stage::verb scripted_stage::verbs[] = {
     {"reclaim",
      {},
      [](scripted_stage& s, const op&) { return step_result{s.node_->memory->reclaim_idle().arenas != 0, 0}; }},
+    {"reference",
+     {"slot"},
+     [](scripted_stage& s, const op& step) {
+       const pool_user::slot& named = s.node_->user.slot_of(step);
+       return step_result{named.held && named.held.remote().has_value(), 0};
+     }},
     {"release",
      {},
      [](scripted_stage& s, const op& step) { return s.release(step.number("deadline_ns", s.how_.teardown_ns)); }},

@@ -9,6 +9,7 @@
 //                                         reference is of another life of the peer
 //   get_start slot seed [bytes] [stale]   the same without waiting
 //   reclaim                               a sweep now; ok=0 if it found no arena that nobody uses
+//   reference slot                        for a peer, to the slot's buffer; ok=0 if its arena is out of service
 //   shutdown [deadline_ns]                while others go on
 //   release [deadline_ns]                 tears the device down and shows its witness; ok=0 unless a shutdown ended
 //   abandon                               in the end the facade is destroyed without a shutdown

@@ -213,7 +213,7 @@ TEST(invariants, hold_over_a_reclamation) {
   settle(t);
   t.core(event_id::pressure_relieved, 1, 1, 0);
   sweep(t, 2);
-  t.core(event_id::alloc_refused, 1, 1, 5000, over_budget).rest();
+  t.core(event_id::alloc_refused, 1, 1, 5000, over_budget).core(event_id::alloc_refused, 1, 0, 5 * mib, over_budget).rest();
   invariants::look_at_gauge(t.looking(), 0, 0);
   EXPECT_EQ(t.broken(), "") << t.message();
 }
