@@ -54,7 +54,9 @@ struct span_machine : front_end<span_machine> {
             row<in_quarantine, given_up, none>,
             row<in_quarantine, discharged, gone>,
             row<in_quarantine, lost, gone>,
-            row<gone, given_up, none>> {};
+            row<gone, given_up, none>,
+            // The operation that was lost had the buffer: it lets go after the arena settled.
+            row<gone, released, none>> {};
 };
 
 class span_model final : public lifecycle<span_machine, is_free> {

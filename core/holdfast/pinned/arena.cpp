@@ -470,6 +470,7 @@ void arena::drop_share() noexcept {
   pool_core& pool = pool_;
   // A walker may stand on an arena of the chain: it stays there for the next one.
   if (in_chain) {
+    block_.end();
     free_objects();
     vacant.store(true, std::memory_order_release);
   } else {

@@ -8,10 +8,13 @@
 
 namespace holdfast::inline HOLDFAST_ABI::pinned {
 
-page_block::~page_block() {
+page_block::~page_block() { end(); }
+
+void page_block::end() noexcept {
   if (base_ == nullptr) return;
   if (!freeable()) {
     emit::block_leaked(*log_, id_, bytes_);
+    base_ = nullptr;
     return;
   }
   release_pages();

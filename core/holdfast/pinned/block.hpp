@@ -26,8 +26,10 @@ class page_block {
   page_block() noexcept = default;
   page_block(const page_block&) = delete;
   page_block& operator=(const page_block&) = delete;
-  /// Gives the pages back if nobody can reach them, leaks them with an error event otherwise.
   ~page_block();
+  /// Gives the pages back if nobody can reach them, leaks them with an error event otherwise. Empty afterwards; what the
+  /// destructor does.
+  void end() noexcept;
 
   /// Takes `bytes` of zeroed pages under the name `id`. Nobody was told about them yet: freeable.
   /// Errors: out_of_memory with the bytes; the block stays empty.

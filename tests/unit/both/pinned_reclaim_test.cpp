@@ -149,6 +149,20 @@ TEST(PinnedReclaim, ThePoolGrowsAgainInThePlaceOfWhatWentBack) {
   });
 }
 
+TEST(PinnedReclaim, AMapThatFailsInTheVacantPlaceOfAnotherArenaFreesItsPages) {
+  run_on_side([](platform::host& host) {
+    small_pool at(host, 256 * granule, idle_settings(0, 0));
+    at.must_alloc(granule).reset();
+    at.memory->reclaim_idle();
+    at.device->unmaps_answered.wait_for(1);
+    at.device->fail_maps(error_code::backend);
+    for (int i = 0; i < 2; ++i) expect(!at.alloc(granule), "the device refuses");
+    expect(at.events(event_id::block_allocated) == 3 && at.events(event_id::block_freed) == 3, "no page is lost");
+    at.device->fail_maps({});
+    expect(at.alloc(granule).has_value(), "and the place serves again");
+  });
+}
+
 TEST(PinnedReclaim, ARefusedUnmapIsAskedForAgainAndThenConfirmed) {
   run_on_side([](platform::host& host) {
     small_pool at(host, 256 * granule, idle_settings(0, 0));
