@@ -300,7 +300,8 @@ arena::idle_answer arena::retire_if_idle(const reclaim_rule& rule) noexcept {
     if (rule.after_ns == reclaim_never) return idle_answer::kept;
     if (spans_when_empty_ != spans_issued_) {
       spans_when_empty_ = spans_issued_;
-      empty_since_ = rule.now;
+      // Not `rule.now`: a sweep that was held up since it read the clock would say that it was empty before it was.
+      empty_since_ = pool_.environment.clock().now();
     }
     if ((rule.now - empty_since_).count() < rule.after_ns) return idle_answer::waits;
     if (!rule.above_floor) return idle_answer::kept;
