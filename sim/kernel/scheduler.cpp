@@ -1,5 +1,6 @@
 // Who runs: switching between fibers, asking the strategy, and what makes a fiber ready.
 #include <sim/kernel/stack_pool.hpp>
+#include <sim/kernel/object_watch.hpp>
 #include <sim/kernel/world_state.hpp>
 
 #include <cstdio>
@@ -136,7 +137,8 @@ fiber* switcher::pick(world& w) {
       if (enabled == 0) return nullptr;
       const fiber* const current = w.running_;
       const bool goes_on = current != nullptr && current->enabled;
-      s.at_choice = {enabled, ready, goes_on ? s.ready.rank_of(current->index) : choice_point::none, w.calm_};
+      s.at_choice = {enabled, ready, goes_on ? s.ready.rank_of(current->index) : choice_point::none, w.calm_,
+                     s.searched};
       index = w.strategy_.choose(w, s.at_choice);
       if (index >= enabled) {
         refuse_choice(w, index);
@@ -181,6 +183,7 @@ void world::point(op_kind op, object_id object) {
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
+  if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   kernel_access::reschedule(*this);
 }
 
@@ -188,6 +191,7 @@ bool world::block(op_kind op, object_id object, std::int64_t deadline_ns) {
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
+  if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   self.woken = false;
   self.state = fiber_state::blocked;
   kernel_access::set_ready(*this, self, false);

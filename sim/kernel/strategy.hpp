@@ -21,6 +21,7 @@ struct choice_point {
   std::uint32_t current;       // entry of the fiber that runs now, or `none` if it cannot go on
   static constexpr std::uint32_t none = 0xffffffff;
   bool calm;                   // time may move only when no fiber is runnable
+  bool searched = true;        // a search of all schedules is to branch here
 };
 
 class strategy {

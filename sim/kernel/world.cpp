@@ -1,3 +1,4 @@
+#include <sim/kernel/object_watch.hpp>
 #include <sim/kernel/world_state.hpp>
 
 #include <cxxabi.h>
@@ -54,6 +55,8 @@ void world::state::recycle() {
   objects.resize(1);
   object_kinds.clear();
   object_counters.clear();
+  watch = nullptr;
+  searched = true;
   for (const std::size_t kind : subscribed) subscribers[kind].clear();
   subscribed.clear();
   checks.clear();
@@ -224,6 +227,7 @@ object_id world::new_object(const char* kind) {
   kernel_scope kernel;
   auto& s = *state_;
   s.objects.push_back({kind, ++s.object_counters[s.counter_of(kind)]});
+  if (s.watch != nullptr) s.watch->made(running_ != nullptr ? std::string_view(running_->name) : std::string_view(), kind);
   return static_cast<object_id>(s.objects.size() - 1);
 }
 
@@ -232,6 +236,18 @@ std::string world::object_name(object_id id) const {
   if (o.number == 0) return {};
   return std::string(o.kind) + "#" + std::to_string(o.number);
 }
+
+void world::watch_objects(object_watch& watch) {
+  kernel_scope kernel;
+  state_->watch = &watch;
+  watch.begin();
+  for (std::size_t i = 1; i < state_->objects.size(); ++i) watch.made({}, state_->objects[i].kind);
+}
+
+void world::search(bool wanted) { state_->searched = wanted; }
+
+op_kind world::pending_operation() const noexcept { return running_ != nullptr ? running_->pending : op_kind::yield; }
+object_id world::pending_object() const noexcept { return running_ != nullptr ? running_->pending_object : 0; }
 
 void world::on_suspension(std::function<void(const char*, unsigned, void*)> hook) {
   kernel_scope kernel;

@@ -42,6 +42,8 @@ enum class op_kind : std::uint8_t {
 };
 std::string_view name_of(op_kind op) noexcept;
 
+class object_watch;
+
 /// Number of a synchronization object, in order of creation within a world; 0 = none.
 using object_id = std::uint32_t;
 
@@ -120,6 +122,14 @@ class world {
   object_id new_object(const char* kind);
   /// "pinned retiring list#3": the third object of that kind.
   std::string object_name(object_id id) const;
+  /// Whether a search of all schedules branches from here on: what it is not about, setting up and the end, it makes in
+  /// one order. Other strategies do not look.
+  void search(bool wanted);
+  /// What the running fiber is about to do, at a choice point: the operation and its object.
+  op_kind pending_operation() const noexcept;
+  object_id pending_object() const noexcept;
+  /// Tells `watch` of every object and every operation on one, for the rest of the run. Borrowed.
+  void watch_objects(object_watch& watch);
   /// Ranked locks that the running fiber holds: 0 is what drivers and callbacks may see.
   unsigned locks_held_by_running_fiber() const noexcept;
   /// Called in kernel scope at each suspension of a task of core: operation, index of the suspension, the task.

@@ -60,6 +60,8 @@ struct world::state {
   std::vector<object_record> objects{{"", 0}};
   std::vector<object_kind> object_kinds;
   std::vector<std::uint32_t> object_counters;  // the last number of each kind
+  object_watch* watch = nullptr;
+  bool searched = true;
 
   std::vector<std::vector<check*>> subscribers;  // by dense kind
   std::vector<std::size_t> subscribed;           // kinds with subscribers

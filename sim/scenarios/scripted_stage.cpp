@@ -176,6 +176,7 @@ void scripted_stage::expect(bool held, std::string_view invariant, std::string_v
 }
 
 void scripted_stage::main(host& machine) {
+  if (how_.search_ops_only) world_.search(false);
   scripted_node node(world_, machine, how_);
   node_ = &node;
   device_->start(node.log);
@@ -187,9 +188,11 @@ void scripted_stage::main(host& machine) {
       if (node_->memory) invariants::look_at_gauge(world_, machine.index(), node_->memory->registered_bytes());
     });
     if (how_.prepared != 0) prepare_slots(node);
+    world_.search(true);
     work_->spawn(machine, done_);
     if (how_.patience_ns >= 0) wait_patiently();
     done_.wait(world_);
+    if (how_.search_ops_only) world_.search(false);
   }
   end(machine);
 }
@@ -330,6 +333,7 @@ scripted_settings small_stage() {
   how.device.map_ns = how.device.unmap_ns = how.device.get_ns = 0;
   how.device.declared.get_works = false;
   how.shutdown_ns = how.teardown_ns = -1;
+  how.search_ops_only = true;
   return how;
 }
 

@@ -48,6 +48,8 @@ struct scripted_settings {
   std::int64_t teardown_ns = 1'000'000;
   /// Buffers of one byte that are allocated, into the slots from 0 on, before the ops begin.
   std::int64_t prepared = 0;
+  /// A search of all schedules is about the ops, not about setting up and the end.
+  bool search_ops_only = false;
   /// Whether they are dropped again before that: then the arenas are empty.
   bool prepared_dropped = false;
   /// After so long the stage ends the pool and the device under ops that still wait: for plans in which an answer never

@@ -5,10 +5,11 @@
 
 namespace holdfast::sim {
 
-exhaustive_strategy::exhaustive_strategy(std::uint32_t preemptions)
-    : preemptions_(preemptions), name_("exhaustive:" + std::to_string(preemptions)) {}
+exhaustive_strategy::exhaustive_strategy(std::uint32_t preemptions, bool reduce)
+    : preemptions_(preemptions), reduce_(reduce), name_("exhaustive:" + std::to_string(preemptions)) {}
 
-void exhaustive_strategy::begin(world&) {
+void exhaustive_strategy::begin(world& w) {
+  if (reduce_) w.watch_objects(watch_);
   depth_ = 0;
   spent_ = 0;
   ++schedules_;
@@ -38,18 +39,41 @@ std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
   }
   const std::uint32_t unforced = unforced_choice(w, at);
   const bool keeps = at.current != choice_point::none && unforced == at.current;
-  frames_.push_back({at.enabled, at.fibers, unforced, 0, keeps, at.calm, spent_});
+  const bool settled = reduce_ && (at.calm || !at.searched || (keeps && on_private_object(w)));
+  frames_.push_back({at.enabled, at.fibers, unforced, 0, keeps, at.calm, settled, spent_});
   ++depth_;
   return unforced;
 }
 
+// Operations whose whole effect is on their object. A wait also releases a lock, a post also makes work for others.
+bool exhaustive_strategy::on_private_object(const world& w) const noexcept {
+  switch (w.pending_operation()) {
+    case op_kind::lock:
+    case op_kind::try_lock:
+    case op_kind::unlock:
+    case op_kind::lock_shared:
+    case op_kind::unlock_shared:
+    case op_kind::load:
+    case op_kind::store:
+    case op_kind::read_modify_write:
+    case op_kind::decrement: return watch_.is_private(w.pending_object());
+    default: return false;
+  }
+}
+
 bool exhaustive_strategy::advance() {
   if (strayed_) return false;
+  if (watch_.learned() && !frames_.empty()) {
+    frames_.clear();
+    schedules_ = 0;
+    ++restarts_;
+    return true;
+  }
   // A run that ended early leaves nothing behind its last choice.
   frames_.resize(depth_);
   while (!frames_.empty()) {
     frame& f = frames_.back();
-    while (++f.tried < f.enabled) {
+    while (!f.settled && ++f.tried < f.enabled) {
       const std::uint32_t entry = entry_of(f, f.tried);
       if (f.calm && entry >= f.fibers && f.fibers > 0) continue;
       if (f.spent + cost_of(f, entry) <= preemptions_) return true;

@@ -6,11 +6,16 @@
 // Cost        Choosing another fiber, or time, while the current one could go on costs one preemption; so does choosing
 //             time while any fiber is runnable. Among fibers while the current one is blocked, and among events while
 //             none can run, the choice is free. A fiber that yields gives way for nothing and stays for one.
+// Reduction   In the calm, and where the scenario says so (`world::search`), nothing but order of creation is tried.
+//             Where the current fiber is about to use an object that only it touches, nothing else is tried: the same is
+//             reached at its next operation on a shared one, for the same price. Sound for programs without data races
+//             on plain memory; which objects are shared is learned, and the search begins again when it learns more.
 // Ownership   Keeps one small frame a choice of the deepest run.
 // Threading   One OS thread, in kernel scope.
 // Failure     `strayed`: the world did not repeat itself under the same choices; the search means nothing then.
 #pragma once
 
+#include <sim/kernel/object_watch.hpp>
 #include <sim/kernel/strategy.hpp>
 
 #include <cstdint>
@@ -20,7 +25,7 @@ namespace holdfast::sim {
 
 class exhaustive_strategy final : public strategy {
  public:
-  explicit exhaustive_strategy(std::uint32_t preemptions);
+  explicit exhaustive_strategy(std::uint32_t preemptions, bool reduce = true);
   /// "exhaustive:2".
   std::string_view name() const noexcept override { return name_; }
   void begin(world&) override;
@@ -28,7 +33,9 @@ class exhaustive_strategy final : public strategy {
 
   /// Prepares the next schedule; false: every one was run. To be called between runs.
   bool advance();
-  /// Schedules run, the one that began last included.
+  /// How often the search began again because it had learned of another shared object.
+  std::uint64_t restarts() const noexcept { return restarts_; }
+  /// Schedules run since the search began last, the one that began last included.
   std::uint64_t schedules() const noexcept { return schedules_; }
   bool strayed() const noexcept { return strayed_; }
   /// The choices that the next run is forced to make, oldest first; after them it goes on as `fifo`.
@@ -42,12 +49,18 @@ class exhaustive_strategy final : public strategy {
     std::uint32_t tried;     // entries tried in order: `unforced`, then the others from 0
     bool keeps;              // the current fiber could go on: every other entry costs
     bool calm;
+    bool settled;         // nothing else is to be tried here
     std::uint32_t spent;  // preemptions before this choice
   };
   static std::uint32_t entry_of(const frame& f, std::uint32_t tried) noexcept;
   static std::uint32_t cost_of(const frame& f, std::uint32_t entry) noexcept;
 
+  bool on_private_object(const world& w) const noexcept;
+
   std::uint32_t preemptions_;
+  bool reduce_;
+  object_watch watch_;
+  std::uint64_t restarts_ = 0;
   std::string name_;
   std::vector<frame> frames_;
   std::size_t depth_ = 0;
