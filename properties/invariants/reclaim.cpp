@@ -103,9 +103,21 @@ class no_age_no_reclaim final : public invariant {
 class an_empty_dedicated_arena_goes_at_once final : public invariant {
  public:
   an_empty_dedicated_arena_goes_at_once()
-      : invariant("PM-I15", "the first sweep that begins after a dedicated arena became empty issues its unmap",
-                  {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted)}) {}
+      : invariant("PM-I15",
+                  "a dedicated arena serves one request, and the first sweep that begins after it became empty issues "
+                  "its unmap",
+                  {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted),
+                   kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::span_granted) {
+      const arena_record& a = *b.arenas.find(e.fields[1]);
+      if (a.published != 0 && a.dedicated)
+        promise(w, a.spans_granted == 1, [&] {
+          return named(w, e, "span", e.fields[0]) + " was granted from arena " + std::to_string(e.fields[1]) +
+                 ", which is somebody's own";
+        });
+      return;
+    }
     if (e.kind == event_id::unmap_submitted) {
       const arena_record* const a = b.arenas.find(e.fields[1]);
       if (a == nullptr || !by_reclaim(*a) || !a->dedicated || a->unmaps != 1) return;

@@ -444,6 +444,11 @@ const wrong all_wrong[] = {
        reclaim(t);
      }},
     {"PM-I14", "a sweep under pressure that nobody was refused for", [](told& t) { sweep(open(t, {}), 2); }},
+    {"PM-I15", "a grant from somebody's own arena",
+     [](told& t) {
+       build(open(t, {}), true);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 64, 253);
+     }},
     {"PM-I15", "a sweep that passes an empty dedicated arena by",
      [](told& t) {
        build(open(t, {}), true);
