@@ -55,17 +55,13 @@ struct shutdown_machine : front_end<shutdown_machine> {
             row<draining, published, none>,
             row<draining, reclaimed, none>,
             row<draining, pool_closes, closed>,
+            // The pool closes, and those who wait for a growth are told next.
             row<closed, grew, none>,
             row<closed, sweep, sweeping>,
-            row<sweeping, grew, none>,
             row<sweeping, taken, none>,
             row<sweeping, report, reporting>,
-            row<reporting, grew, none>,
             row<reporting, ended, swept>,
-            // The grower had its ticket, and was kept from running until the shutdown was over.
-            row<swept, grew, none>,
             row<swept, witnessed, released>,
-            row<released, grew, none>,
             row<destroyed, taken, none>> {};
 };
 

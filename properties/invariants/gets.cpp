@@ -72,6 +72,20 @@ class a_transfer_state_ends_once final : public invariant {
       });
     }
   }
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
+    for (std::size_t i = 0; i < b.spans.size(); ++i) {
+      const span_record& s = b.spans.at(i);
+      const operation_record* const o = s.holds > 0 && !s.quarantined ? b.operations.find(s.operation) : nullptr;
+      if (o == nullptr) continue;
+      // Without a request the library had finished it when it was asked.
+      const request_record* const r = b.requests.find(o->request);
+      const bool over = o->ended != 0 || (r != nullptr ? !r->open : o->submitted != 0 && o->landed == o->bytes);
+      promise(w, !over, [&] {
+        return "operation " + std::to_string(s.operation) + " of host " + std::string(ghost::host_name(w, host)) +
+               " is over, and span " + std::to_string(b.spans.id_at(i)) + " is still held for it";
+      });
+    }
+  }
 };
 
 class references_name_the_peer_that_lives final : public invariant {

@@ -251,7 +251,10 @@ void see_ledger(host_books& b, event_id id, const std::uint64_t* f) {
   };
   switch (id) {
     case event_id::ledger_opened: l.ceiling = bytes; return;
-    case event_id::ledger_refused: l.ceiling = f[3]; return;
+    case event_id::ledger_refused:
+      l.ceiling = f[3];
+      ++l.refusals;
+      return;
     case event_id::ledger_reserved: l.open += bytes; break;
     case event_id::ledger_raised: l.open += bytes; break;
     case event_id::ledger_dropped: take(l.open, bytes); break;

@@ -193,6 +193,7 @@ struct ledger_record {
   std::uint64_t charged = 0;     // as core says
   std::uint64_t before = 0;      // and before the last event
   std::uint64_t open = 0, committed = 0;
+  std::uint64_t refusals = 0;
   bool counted_down_below = false;  // more came back than was out
   bool corrupt = false;
 };

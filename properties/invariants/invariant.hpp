@@ -35,12 +35,15 @@ class invariant : public sim::check {
   void begin(world&) override {}
   void on_event(world&, const logged_event&) override {}
   void at_rest(world& w) final;
+  void at_stuck(world& w) final;
 
   const std::vector<sim::event_kind>& kinds() const noexcept { return kinds_; }
   /// The ghost has seen `e` already.
   virtual void judge(world& w, const logged_event& e, host_books& books) = 0;
   /// For every host that lives at the end of a clean run.
   virtual void judge_at_rest(world&, std::uint16_t /*host*/, host_books&) {}
+  /// For every living host of a world in which nothing can run any more: whether this promise is why.
+  virtual void judge_when_stuck(world&, std::uint16_t /*host*/, host_books&) {}
 
  protected:
   invariant(std::string_view id, std::string_view sentence, std::initializer_list<sim::event_kind> kinds)

@@ -66,15 +66,18 @@ class a_snapshot_adds_up final : public invariant {
 class nobody_waits_with_a_lock final : public invariant {
  public:
   nobody_waits_with_a_lock()
-      : invariant("PM-I37", "no lock is held where a task suspends or is resumed",
-                  {kind_of(hardware_event::cancel_fired), kind_of(event_id::get_abandoned),
+      : invariant("PM-I37", "no lock is held where a task suspends or is resumed, or where an arena's pages go",
+                  {kind_of(hardware_event::cancel_fired), kind_of(hardware_event::pages_returned),
+                   kind_of(hardware_event::pages_tombstoned), kind_of(event_id::get_abandoned),
                    kind_of(event_id::pressure_relieved), kind_of(event_id::alloc_refused),
                    kind_of(event_id::buffer_returned)}) {}
   void judge(world& w, const logged_event& e, host_books&) override {
     const unsigned held = w.locks_held_by_running_fiber();
     promise(w, held == 0, [&] {
-      return "a task of host " + std::string(ghost::host_name(w, e.host)) + " stands still with " + std::to_string(held) +
-             " locks";
+      const bool pages = e.kind == hardware_event::pages_returned || e.kind == hardware_event::pages_tombstoned;
+      return (pages ? named(w, e, "pages", e.fields[0]) + " went back with "
+                    : "a task of host " + std::string(ghost::host_name(w, e.host)) + " stands still with ") +
+             std::to_string(held) + " locks";
     });
   }
 };

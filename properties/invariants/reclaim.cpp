@@ -57,19 +57,39 @@ class a_pooled_arena_idles_first final : public invariant {
       return named(w, e, "arena", e.fields[0]) + " was reclaimed and leaves " + std::to_string(left) +
              " pooled bytes; " + std::to_string(pool->retain_bytes) + " are to stay";
     });
+    // Newest first: what is kept warm is what was there before.
+    const std::uint64_t began = b.fibers[e.fiber].reclaim_event;
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& other = b.arenas.at(i);
+      if (other.retired == 0 || other.retired_event <= began || other.retired_event >= a.retired_event) continue;
+      if (other.reason != retire_reason::reclaim || other.dedicated) continue;
+      promise(w, other.published_event > a.published_event, [&] {
+        return named(w, e, "arena", e.fields[0]) + " was reclaimed after arena " + std::to_string(b.arenas.id_at(i)) +
+               ", which is older, by one sweep";
+      });
+    }
   }
 };
 
 class no_age_no_reclaim final : public invariant {
  public:
   no_age_no_reclaim()
-      : invariant("PM-I14", "without a time to idle no pooled arena is reclaimed but under pressure",
+      : invariant("PM-I14",
+                  "without a time to idle no pooled arena is reclaimed but under pressure, which is when the budget "
+                  "refuses",
                   {kind_of(event_id::arena_retired), kind_of(event_id::reclaim_ended)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::reclaim_ended) {
       const pool_record& pool = b.pools[e.fields[0]];
       if (pool.opened && pool.reclaim_after_ns == never && e.fields[1] != reclaim_mode::pressure)
         promise(w, true, [] { return ""; });
+      if (e.fields[1] != reclaim_mode::pressure) return;
+      std::uint64_t refusals = 0;
+      for (std::size_t i = 0; i < b.ledgers.size(); ++i) refusals += b.ledgers.at(i).refusals;
+      promise(w, pool.pressure_sweeps <= refusals, [&] {
+        return named(w, e, "pool", e.fields[0]) + " swept under pressure " + std::to_string(pool.pressure_sweeps) +
+               " times; the budget refused " + std::to_string(refusals) + " times";
+      });
       return;
     }
     const arena_record& a = *b.arenas.find(e.fields[0]);
@@ -83,9 +103,21 @@ class no_age_no_reclaim final : public invariant {
 class an_empty_dedicated_arena_goes_at_once final : public invariant {
  public:
   an_empty_dedicated_arena_goes_at_once()
-      : invariant("PM-I15", "the first sweep that begins after a dedicated arena became empty issues its unmap",
-                  {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted)}) {}
+      : invariant("PM-I15",
+                  "a dedicated arena serves one request, and the first sweep that begins after it became empty issues "
+                  "its unmap",
+                  {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted),
+                   kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::span_granted) {
+      const arena_record& a = *b.arenas.find(e.fields[1]);
+      if (a.published != 0 && a.dedicated)
+        promise(w, a.spans_granted == 1, [&] {
+          return named(w, e, "span", e.fields[0]) + " was granted from arena " + std::to_string(e.fields[1]) +
+                 ", which is somebody's own";
+        });
+      return;
+    }
     if (e.kind == event_id::unmap_submitted) {
       const arena_record* const a = b.arenas.find(e.fields[1]);
       if (a == nullptr || !by_reclaim(*a) || !a->dedicated || a->unmaps != 1) return;

@@ -99,6 +99,15 @@ void invariant::at_rest(world& w) {
   }
 }
 
+void invariant::at_stuck(world& w) {
+  ghost& books = the_ghost();
+  for (std::size_t host = 0; host < books.host_count(); ++host) {
+    if (!books.touched(host) || w.violated()) continue;
+    if (host < w.hosts().size() && !w.hosts()[host]->alive()) continue;
+    judge_when_stuck(w, static_cast<std::uint16_t>(host), books.of(static_cast<std::uint16_t>(host)));
+  }
+}
+
 std::string named(world& w, const logged_event& e, std::string_view what, std::uint64_t id) {
   std::string out(what);
   out += ' ';

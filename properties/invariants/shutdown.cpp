@@ -46,6 +46,7 @@ class shutdown_ends_by_its_deadline final : public invariant {
       });
     }
   }
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override { judge_at_rest(w, host, b); }
 };
 
 class no_unmap_under_a_transfer final : public invariant {
@@ -83,6 +84,16 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
       return named(w, e, "arena", e.fields[1]) + " had no transfer for " + std::to_string(e.time_ns - ready) +
              " ns before its unmap was submitted, with " + std::to_string(a->live.size()) + " buffers out";
     });
+  }
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
+    for (std::size_t i = 0; i < b.arenas.size(); ++i) {
+      const arena_record& a = b.arenas.at(i);
+      if (a.retired == 0 || a.reason != retire_reason::shutdown || a.live.empty() || a.holds != 0) continue;
+      promise(w, a.unmaps != 0, [&] {
+        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " has no transfer, and its unmap waits for " + std::to_string(a.live.size()) + " buffers";
+      });
+    }
   }
 };
 
@@ -181,9 +192,9 @@ class what_a_shutdown_leaves_is_counted final : public invariant {
 
 void add_shutdown(invariant_list& list) {
   list.push_back(std::make_unique<no_force_without_a_witness>());
+  list.push_back(std::make_unique<shutdown_does_not_wait_for_buffers>());
   list.push_back(std::make_unique<shutdown_ends_by_its_deadline>());
   list.push_back(std::make_unique<no_unmap_under_a_transfer>());
-  list.push_back(std::make_unique<shutdown_does_not_wait_for_buffers>());
   list.push_back(std::make_unique<nothing_begins_after_the_gate>());
   list.push_back(std::make_unique<every_swept_arena_is_counted>());
   list.push_back(std::make_unique<what_a_shutdown_leaves_is_counted>());

@@ -80,16 +80,20 @@ class arenas_come_and_go final : public scenario {
     for (std::int64_t i = 0; i < p.at("rounds"); ++i) {
       const bool dedicated = draw.chance(250);
       const auto bytes = static_cast<std::int64_t>(dedicated ? draw.between(8 * granule, 9 * granule)
-                                                             : draw.between(1, 2 * granule));
+                                                             : draw.between(1, 4 * granule));
+      const std::int64_t slot = i % 2;
       if (draw.chance(350)) {
-        step("alloc_start", {{"slot", 0}, {"bytes", bytes}});
-        step("cancel", {{"slot", 0}});
-        step("await", {{"slot", 0}});
+        step("alloc_start", {{"slot", slot}, {"bytes", bytes}});
+        step("cancel", {{"slot", slot}});
+        step("await", {{"slot", slot}});
       } else {
-        step("alloc", {{"slot", 0}, {"bytes", bytes}});
+        step("alloc", {{"slot", slot}, {"bytes", bytes}});
         if (draw.chance(300)) step("sleep", {{"ns", static_cast<std::int64_t>(draw.below(after_ns))}});
       }
+      // Two at once are more than one arena has room for.
+      if (draw.chance(400)) continue;
       step("free", {{"slot", 0}});
+      step("free", {{"slot", 1}});
       for (std::uint64_t sweeps = draw.below(3); sweeps != 0; --sweeps) {
         step("sleep", {{"ns", static_cast<std::int64_t>(draw.below(draw.chance(300) ? 5 * after_ns / 2 : after_ns))}});
         step("reclaim");

@@ -63,6 +63,10 @@ class told {
     for (check* c : invariants::all_checks()) c->at_rest(*world_);
     return *this;
   }
+  told& stuck() {
+    for (check* c : invariants::all_checks()) c->at_stuck(*world_);
+    return *this;
+  }
   /// What was broken so far is forgotten; what happened is not.
   told& forgiven() {
     world_.reset();
@@ -211,8 +215,8 @@ TEST(invariants, hold_over_a_reclamation) {
   reclaim(t).core(event_id::reclaim_ended, 1, 0, 1, mib);
   unmap(t);
   settle(t);
-  t.core(event_id::pressure_relieved, 1, 1, 0);
-  sweep(t, 2);
+  t.core(event_id::ledger_refused, 1, 5000, 0, 4 * mib);
+  sweep(t, 2).core(event_id::pressure_relieved, 1, 1, 0);
   t.core(event_id::alloc_refused, 1, 1, 5000, over_budget).core(event_id::alloc_refused, 1, 0, 5 * mib, over_budget).rest();
   invariants::look_at_gauge(t.looking(), 0, 0);
   EXPECT_EQ(t.broken(), "") << t.message();
@@ -439,6 +443,12 @@ const wrong all_wrong[] = {
        give_back(t);
        reclaim(t);
      }},
+    {"PM-I14", "a sweep under pressure that nobody was refused for", [](told& t) { sweep(open(t, {}), 2); }},
+    {"PM-I15", "a grant from somebody's own arena",
+     [](told& t) {
+       build(open(t, {}), true);
+       t.core(event_id::span_granted, 10, 7, 2, 1, 64, 253);
+     }},
     {"PM-I15", "a sweep that passes an empty dedicated arena by",
      [](told& t) {
        build(open(t, {}), true);
@@ -493,6 +503,7 @@ const wrong all_wrong[] = {
      [](told& t) { t.core(event_id::witness_issued, 1, 0).core(event_id::forced_release, 1, 2, 0, 0); }},
     {"PM-I21", "a late shutdown",
      [](told& t) { start_shutdown(t, 1000).at(1001).core(event_id::shutdown_ended, 1, 0, 0, 0, 0, 0); }},
+    {"PM-I21", "a shutdown that nobody ends", [](told& t) { start_shutdown(t).stuck(); }},
     {"PM-I22", "an unmap under a GET",
      [](told& t) {
        build(t);
@@ -507,6 +518,12 @@ const wrong all_wrong[] = {
        start_shutdown(t);
        retire(t, 1);
        t.at(500).core(event_id::unmap_submitted, 7, 7, 1);
+     }},
+    {"PM-I23", "a shutdown that waits for a buffer for ever",
+     [](told& t) {
+       build(t);
+       start_shutdown(t);
+       retire(t, 1).stuck();
      }},
     {"PM-I24", "a growth after the drain",
      [](told& t) {
@@ -546,6 +563,13 @@ const wrong all_wrong[] = {
        start_get(t);
        finish_get(t);
        t.core(event_id::hold_dropped, 9, 7, 0);
+     }},
+    {"PM-I29", "a hold that outlives its request",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       t.device(hardware_event::driver_get_completed, 30, 0, 5000).device(hardware_event::driver_callback, 30, 0);
+       t.core(event_id::operation_ended, 20, 1, 0).stuck();
      }},
     {"PM-I29", "a GET without a hold",
      [](told& t) {
@@ -600,6 +624,8 @@ const wrong all_wrong[] = {
      }},
     {"PM-I37", "a cancellation that finds a lock held",
      [](told& t) { t.under_a_lock([](told& on) { on.device(hardware_event::cancel_fired, 1); }); }},
+    {"PM-I37", "pages that go back under a lock",
+     [](told& t) { t.under_a_lock([](told& on) { on.device(hardware_event::pages_returned, 50, mib); }); }},
     {"PM-I38", "a sweep that passes an old arena by",
      [](told& t) {
        build(open(t, {.reclaim_after_ns = 20 * ms}));
@@ -639,7 +665,7 @@ const wrong all_wrong[] = {
      [](told& t) { open(t, {}).core(event_id::alloc_refused, 1, 0, 5000, over_budget); }},
     {"PM-I43", "a refusal after somebody else's sweep",
      [](told& t) {
-       sweep(open(t, {}), 2).core(event_id::pressure_relieved, 1, 1, 0);
+       sweep(open(t, {}).core(event_id::ledger_refused, 1, 5000, 0, 4 * mib), 2).core(event_id::pressure_relieved, 1, 1, 0);
        for (int i = 0; i < 2; ++i) t.core(event_id::alloc_refused, 1, 1, 5000, over_budget);
      }},
     {"PM-I43", "a relief without a sweep",
