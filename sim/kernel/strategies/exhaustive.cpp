@@ -39,20 +39,20 @@ std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
   }
   const std::uint32_t unforced = unforced_choice(w, at);
   const bool keeps = at.current != choice_point::none && unforced == at.current;
-  const bool settled = reduce_ && (at.calm || !at.searched || (keeps && on_private_object(w)));
+  const bool settled = reduce_ && (at.calm || !at.searched || (keeps && nobody_could_tell(w)));
   frames_.push_back({at.enabled, at.fibers, unforced, 0, keeps, at.calm, settled, spent_});
   ++depth_;
   return unforced;
 }
 
 // Operations whose whole effect is on their object. A wait also releases a lock, a post also makes work for others.
-bool exhaustive_strategy::on_private_object(const world& w) const noexcept {
+bool exhaustive_strategy::nobody_could_tell(const world& w) const noexcept {
   switch (w.pending_operation()) {
+    case op_kind::unlock:
+    case op_kind::unlock_shared: return watch_.is_never_tried(w.pending_object());
     case op_kind::lock:
     case op_kind::try_lock:
-    case op_kind::unlock:
     case op_kind::lock_shared:
-    case op_kind::unlock_shared:
     case op_kind::load:
     case op_kind::store:
     case op_kind::read_modify_write:

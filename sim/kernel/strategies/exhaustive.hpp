@@ -7,9 +7,10 @@
 //             time while any fiber is runnable. Among fibers while the current one is blocked, and among events while
 //             none can run, the choice is free. A fiber that yields gives way for nothing and stays for one.
 // Reduction   In the calm, and where the scenario says so (`world::search`), nothing but order of creation is tried.
-//             Where the current fiber is about to use an object that only it touches, nothing else is tried: the same is
-//             reached at its next operation on a shared one, for the same price. Sound for programs without data races
-//             on plain memory; which objects are shared is learned, and the search begins again when it learns more.
+//             Where the current fiber is about to use an object that only it touches, or to give a lock back that nobody
+//             tries, nothing else is tried: the same is reached at its next operation on a shared object, for the same
+//             price. Sound for programs without data races on plain memory. Which objects these are is learned from the
+//             runs, and the search begins again when it learns that one is not (sim/kernel/object_watch.hpp).
 // Ownership   Keeps one small frame a choice of the deepest run.
 // Threading   One OS thread, in kernel scope.
 // Failure     `strayed`: the world did not repeat itself under the same choices; the search means nothing then.
@@ -55,7 +56,7 @@ class exhaustive_strategy final : public strategy {
   static std::uint32_t entry_of(const frame& f, std::uint32_t tried) noexcept;
   static std::uint32_t cost_of(const frame& f, std::uint32_t entry) noexcept;
 
-  bool on_private_object(const world& w) const noexcept;
+  bool nobody_could_tell(const world& w) const noexcept;
 
   std::uint32_t preemptions_;
   bool reduce_;
