@@ -217,6 +217,7 @@ class coordinator {
     std::uint64_t fingerprint[2] = {};
     for (unsigned i = 0; i < workers_.size(); ++i) {
       summary_.runs += board_.of(i).runs;
+      summary_.schedules += board_.of(i).schedules;
       summary_.steps += board_.of(i).steps;
       summary_.choices += board_.of(i).choices;
       for (std::size_t half = 0; half < 2; ++half) fingerprint[half] += board_.of(i).fingerprint[half];

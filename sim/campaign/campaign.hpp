@@ -111,6 +111,7 @@ struct fault_counts {
 
 struct campaign_summary {
   std::uint64_t runs = 0;
+  std::uint64_t schedules = 0;  // of an exploration: runs but those before a search began again
   std::uint64_t steps = 0;
   std::uint64_t choices = 0;
   double seconds = 0;

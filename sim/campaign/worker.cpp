@@ -246,6 +246,7 @@ class worker {
     slot_.forced_bytes = 0;
     ending out;
     explore_once(u, pass, chooser, 1, out.struck);
+    add(slot_.schedules, 1);
     out.finished = !board_.all().stop;
     return out;
   }
@@ -253,15 +254,22 @@ class worker {
   ending explore_all(const campaign_unit& u, std::uint64_t pass) {
     exhaustive_strategy chooser(*settings_.preemptions);
     ending out;
+    std::uint64_t counted = 0, restarts = 0;
     do {
       if (board_.all().stop) return out;
       publish_forced(chooser);
+      add(slot_.schedules, 1);
+      ++counted;
       if (!explore_once(u, pass, chooser, chooser.schedules() + 1, out.struck)) return out;
       if (chooser.strayed()) {
         send({finding::kind::determinism, {}, where(board_.spec(u)) + ": the same choices led elsewhere"});
         return out;
       }
       out.finished = !chooser.advance();
+      if (chooser.restarts() != restarts) {
+        restarts = chooser.restarts();
+        add(slot_.schedules, 0 - std::exchange(counted, 0));
+      }
     } while (!out.finished);
     return out;
   }

@@ -40,6 +40,8 @@ class campaign_board {
     std::atomic<std::uint64_t> unit;    // number + 1 of the unit being worked on; 0: none
     std::atomic<std::uint64_t> serial;  // rises with every run
     std::atomic<std::uint64_t> runs, steps, choices;
+    // Of an exploration: runs but those before a search began again.
+    std::atomic<std::uint64_t> schedules;
     // Sum over the fingerprints of the runs, each mixed with the run's number: the order does not matter.
     std::atomic<std::uint64_t> fingerprint[2];
     // Of an exploration: the choices that the current run is forced to make, LEB128. `forced_max` + 1: too many.

@@ -102,6 +102,7 @@ class exploration {
 
   void add(campaign_summary& s) {
     total.runs += s.runs;
+    total.schedules += s.schedules;
     total.steps += s.steps;
     total.choices += s.choices;
     total.seconds += s.seconds;
@@ -148,7 +149,7 @@ class exploration {
 
 // What the search was, in words: "12 schedules with at most 2 preemptions".
 std::string in_words(const campaign_settings& settings, const exploration& made, bool faults) {
-  std::string out = std::to_string(made.total.runs) + (made.total.runs == 1 ? " schedule " : " schedules ");
+  std::string out = std::to_string(made.total.schedules) + (made.total.schedules == 1 ? " schedule " : " schedules ");
   out += settings.preemptions ? "with at most " + std::to_string(*settings.preemptions) + " preemptions"
                               : "in order of creation";
   if (!faults) return out;

@@ -82,6 +82,7 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
     }
   }
   out["runs"] = s.runs;
+  if (s.schedules != 0) out["schedules"] = s.schedules;
   out["steps"] = s.steps;
   out["choices"] = s.choices;
   out["seconds"] = std::round(s.seconds * 1000) / 1000;

@@ -303,7 +303,9 @@ arena::idle_answer arena::retire_if_idle(const reclaim_rule& rule) noexcept {
       // Not `rule.now`: a sweep that was held up since it read the clock would say that it was empty before it was.
       empty_since_ = pool_.environment.clock().now();
     }
-    if ((rule.now - empty_since_).count() < rule.after_ns) return idle_answer::waits;
+    // The stamp may be newer than the clock of a sweep that was held up: then it has no age yet.
+    const std::int64_t age_ns = std::max<std::int64_t>((rule.now - empty_since_).count(), 0);
+    if (age_ns < rule.after_ns) return idle_answer::waits;
     if (!rule.above_floor) return idle_answer::kept;
   }
   leave_service(retire_reason::reclaim);
