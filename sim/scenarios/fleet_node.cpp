@@ -65,7 +65,7 @@ namespace {
 [[noreturn]] void exit_process(fleet& f, host& h) {
   world& w = f.the_world;
   w.at(w.now(), [&h] { h.crash(); });
-  for (latch never;;) never.wait(w);
+  for (;;) f.never.wait(w);
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ class fleet final : public interpreter, public listener {
   std::map<std::string, latch> lanes_done;
   std::set<std::string> working;
   latch everyone_done;
+  latch never;  // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
   std::size_t started = 0;
   latch everyone_started;
 };

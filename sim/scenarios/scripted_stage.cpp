@@ -93,6 +93,7 @@ class scripted_stage final : public interpreter {
   const plan plan_;
   std::optional<workload> work_;
   latch done_;
+  latch never_;  // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
   std::optional<scripted_backend> device_;
   scripted_node* node_ = nullptr;  // on the stack of the fiber "main"
   bool shutdown_begun_ = false;
@@ -217,7 +218,7 @@ void scripted_stage::wait_patiently() {
 // What is left of this process may still be reached by a device: only its exit ends that.
 void scripted_stage::exit_process(host& machine) {
   world_.at(world_.now(), [&machine] { machine.crash(); });
-  for (latch never;;) never.wait(world_);
+  for (;;) never_.wait(world_);
 }
 
 void scripted_stage::end(host& machine) {

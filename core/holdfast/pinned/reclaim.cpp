@@ -35,7 +35,10 @@ void reclaimer::arm() noexcept {
 void reclaimer::run() noexcept {
   {
     scoped_lock lock(mutex_);
-    if (state_ == state::armed) state_ = state::sweeping;
+    if (state_ == state::armed) {
+      state_ = state::sweeping;
+      running_ = true;
+    }
     if (state_ == state::stopped) {
       lock.unlock();
       return pool_.drop_share();
@@ -50,6 +53,8 @@ void reclaimer::run() noexcept {
     if (state_ == state::wanted) more = true;
     if (state_ == state::stopped) more = false;
     if (state_ != state::stopped) state_ = more ? state::armed : state::idle;
+    running_ = false;
+    over_.notify_all();
   }
   // The share goes on with the timer.
   if (more)
@@ -72,6 +77,7 @@ void reclaimer::stop() noexcept {
     scoped_lock lock(mutex_);
     armed = state_ == state::armed;
     state_ = state::stopped;
+    while (running_) over_.wait(mutex_);
   }
   // Not armed any more: it runs, finds the state, and gives the share back itself.
   if (armed && pool_.environment.executor().cancel(*this)) pool_.drop_share();

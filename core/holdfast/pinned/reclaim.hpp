@@ -20,6 +20,7 @@
 #include <holdfast/base/waiter.hpp>
 #include <holdfast/pinned/arena.hpp>
 #include <holdfast/platform/clock.hpp>
+#include <holdfast/platform/condition_variable.hpp>
 #include <holdfast/platform/executor.hpp>
 #include <holdfast/platform/mutex.hpp>
 
@@ -51,7 +52,8 @@ class reclaimer final : private platform::timer_item {
                                      platform::time_point deadline);
   /// Nobody waits for relief any more: the pool refuses new work.
   void interrupt() noexcept;
-  /// No sweep comes by itself any more. Idempotent.
+  /// No sweep comes by itself any more, and none is under way: the device may go after this. Waits for a sweep that runs,
+  /// which itself waits for nothing. Idempotent; not from a sweep.
   void stop() noexcept;
 
   // Of the arenas, for each unmap.
@@ -98,6 +100,8 @@ class reclaimer final : private platform::timer_item {
   pool_core& pool_;
   platform::mutex mutex_;
   state state_ HOLDFAST_GUARDED_BY(mutex_) = state::idle;
+  bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;  // a sweep of the timer, whatever the state says
+  platform::condition_variable over_;
   bool interrupted_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::uint64_t owed_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t answers_ HOLDFAST_GUARDED_BY(mutex_) = 0;
