@@ -186,6 +186,7 @@ TEST(PinnedShutdown, AMapThatAnswersAfterTheWitnessIsSettledOnArrival) {
     while (at.events(event_id::arena_settled) == 0) platform::yield();
     while (at.events(event_id::block_freed) == 0) platform::yield();
     expect(at.charged() == 0 && at.device->unmaps_seen.value() == 0, "without a call to what is gone");
+    expect(!gone.wait() && gone.wait().error().code == error_code::shutting_down, "and its caller was told");
   });
 }
 

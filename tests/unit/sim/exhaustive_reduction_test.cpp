@@ -75,8 +75,10 @@ std::function<std::string()> tried_lock(host& a) {
     both->shared.unlock();
   });
   a.spawn("trier", [both] {
-    both->got = both->shared.try_lock();
-    if (both->got) both->shared.unlock();
+    if (both->shared.try_lock())
+      both->shared.unlock();
+    else
+      both->got = false;
   });
   return [both] { return both->got ? "got it" : "did not"; };
 }
