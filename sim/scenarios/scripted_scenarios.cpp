@@ -350,7 +350,8 @@ void plan_get_exits(drawing& d) {
   // Whoever wants the room meanwhile: small, so that it falls where a transfer still writes, if that were free.
   for (std::int64_t i = 0; i < 4; ++i) {
     const std::int64_t slot = 40 + i;
-    d.step("a/tenant", d.chance(600) ? "try_alloc" : "alloc", {{"slot", slot}, {"bytes", d.between(1, granule)}});
+    const bool tries = d.chance(600);
+    d.step("a/tenant", tries ? "try_alloc" : "alloc", {{"slot", slot}, {"bytes", d.between(1, granule)}});
     d.step("a/tenant", "fill", {{"slot", slot}, {"seed", 100 + i}});
     d.maybe_sleep("a/tenant", 500, 60'000);
   }

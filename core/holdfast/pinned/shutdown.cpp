@@ -66,19 +66,19 @@ std::string_view shutdown_process::state_name() const noexcept {
 
 void shutdown_process::begin(platform::time_point deadline) noexcept {
   if (begun_.exchange(true, std::memory_order_acq_rel)) return;
-  gate::ticket running = finished_.enter();
+  running_ = finished_.enter();
   finished_.close();
   emit::shutdown_started(pool_.log, pool_.id, ns(deadline));
   // The gate closes in the call itself: what starts after it returned is refused.
   refuse_new_work(deadline);
   const task_context context(pool_.environment, "pinned.shutdown");
   intrusive_ptr<pool_core> keep(&pool_);
-  if (!spawn(run(context, std::move(keep), deadline, std::move(running)))) run_without_waiting(deadline);
+  if (!spawn(run(context, std::move(keep), deadline))) run_without_waiting(deadline);
 }
 
 void shutdown_process::begin_without_waiting() noexcept {
   if (begun_.exchange(true, std::memory_order_acq_rel)) return;
-  const gate::ticket running = finished_.enter();
+  running_ = finished_.enter();
   finished_.close();
   const platform::time_point now = pool_.environment.clock().now();
   emit::shutdown_started(pool_.log, pool_.id, ns(now));
@@ -87,12 +87,12 @@ void shutdown_process::begin_without_waiting() noexcept {
 }
 
 task<void> shutdown_process::run([[maybe_unused]] task_context context, intrusive_ptr<pool_core> owner,
-                                 platform::time_point deadline, gate::ticket entered) {
-  // Compilers disagree on the order in which parameters of a coroutine are destroyed; locals go in reverse: the ticket
-  // before the pool that has its gate.
+                                 platform::time_point deadline) {
   const intrusive_ptr<pool_core> pool = std::move(owner);
-  const gate::ticket running = std::move(entered);
   shutdown_process& self = pool->ending;
+  // Not a parameter: without memory for this frame it would have left before there is a report, and compilers disagree
+  // on when.
+  const gate::ticket running = std::move(self.running_);
   const platform::time_point cut = self.drain_cut(deadline);
   emit::shutdown_step(pool->log, pool->id, step::drain, ns(cut));
   const bool drained = co_await pool->operations.drain(cut);
@@ -106,6 +106,7 @@ void shutdown_process::run_without_waiting(platform::time_point deadline) noexce
   close_pool(pool_.operations.in_flight() == 0, deadline);
   const swept_arenas swept = sweep(deadline);
   report(swept, deadline);
+  running_.leave();
 }
 
 task<result<shutdown_report>> shutdown_process::wait([[maybe_unused]] task_context context,

@@ -83,8 +83,7 @@ class shutdown_process {
     arena* first_ = nullptr;
   };
 
-  static task<void> run(task_context context, intrusive_ptr<pool_core> pool, platform::time_point deadline,
-                        gate::ticket running);
+  static task<void> run(task_context context, intrusive_ptr<pool_core> pool, platform::time_point deadline);
   void run_without_waiting(platform::time_point deadline) noexcept;
 
   void refuse_new_work(platform::time_point deadline) noexcept;
@@ -100,6 +99,7 @@ class shutdown_process {
   platform::atomic<bool> released_{false};
   gate answers_;   // one entry for each arena whose unmap is waited for
   gate finished_;  // one entry: the process itself
+  gate::ticket running_;  // that entry, until `run` has it; destroyed before its gate
   shutdown_report report_;
 };
 

@@ -93,8 +93,7 @@ class runtime::parts final : public ref_counted<runtime::parts> {
       : host(on), kept(std::move(opened)), finished(finished_gate_id, kept->log) {}
 
   void begin_shutdown(platform::time_point deadline) noexcept;
-  static task<void> run(task_context context, intrusive_ptr<parts> self, platform::time_point deadline,
-                        gate::ticket running);
+  static task<void> run(task_context context, intrusive_ptr<parts> self, platform::time_point deadline);
   static task<result<runtime_report>> wait(task_context context, intrusive_ptr<parts> self);
   void run_without_waiting() noexcept;
   void note_end(result<device_end> end) noexcept;
@@ -107,6 +106,7 @@ class runtime::parts final : public ref_counted<runtime::parts> {
   std::unique_ptr<device> made;
   std::optional<pinned::memory> memory;
   gate finished;
+  gate::ticket entry;  // of the shutdown, until `run` has it; destroyed before its gate
   platform::atomic<bool> begun{false};
   platform::atomic<bool> reported{false};
   runtime_report report;
@@ -198,19 +198,18 @@ void runtime::start_shutdown(platform::time_point deadline, shutdown_handler han
 
 void runtime::parts::begin_shutdown(platform::time_point deadline) noexcept {
   if (begun.exchange(true, std::memory_order_acq_rel)) return;
-  gate::ticket running = finished.enter();
+  entry = finished.enter();
   finished.close();
   const task_context context(kept->environment, shutdown_name);
   intrusive_ptr<parts> self(this);
-  if (!spawn(run(context, std::move(self), deadline, std::move(running)))) run_without_waiting();
+  if (!spawn(run(context, std::move(self), deadline))) run_without_waiting();
 }
 
-task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> owner, platform::time_point deadline,
-                               gate::ticket entered) {
-  // Compilers disagree on the order in which parameters of a coroutine are destroyed; locals go in reverse: the ticket
-  // before the parts that have its gate.
+task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> owner, platform::time_point deadline) {
   const intrusive_ptr<parts> self = std::move(owner);
-  const gate::ticket running = std::move(entered);
+  // Not a parameter: without memory for this frame it would have left before there is a report, and compilers disagree
+  // on when.
+  const gate::ticket running = std::move(self->entry);
   const platform::time_point began = self->host.clock().now();
   const platform::time_point cut = cut_at(60, began, deadline);
   pinned::memory* const memory = &*self->memory;
@@ -235,6 +234,7 @@ void runtime::parts::run_without_waiting() noexcept {
   const platform::time_point began = host.clock().now();
   report.pinned = memory->shut_down_without_waiting();
   finish(began);
+  entry.leave();
 }
 
 void runtime::parts::note_end(result<device_end> end) noexcept {
