@@ -41,6 +41,10 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
   if (table.function == nullptr && missing == nullptr) missing = #function;
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
+#define HOLDFAST_UCP(function) \
+  table.function = reinterpret_cast<decltype(table.function)>(opened->symbol(#function));
+  HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
+#undef HOLDFAST_UCP
   table.ucs_status_string =
       reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
   char words[64];

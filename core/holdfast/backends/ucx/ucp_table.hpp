@@ -49,9 +49,15 @@ namespace holdfast::inline HOLDFAST_ABI::ucx {
   HOLDFAST_UCP(ucp_request_free)                                                                                     \
   HOLDFAST_UCP(ucp_request_check_status)
 
+// Optional: null where the library does not have them. Without them no lane over shared memory is offered to peers.
+#define HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)                                                                 \
+  HOLDFAST_UCP(ucp_worker_get_address)                                                                               \
+  HOLDFAST_UCP(ucp_worker_release_address)
+
 struct ucp_table {
 #define HOLDFAST_UCP(function) decltype(&::function) function = nullptr;
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+  HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
   /// From libucs, which libucp brings with it; null = statuses are shown as numbers.
   const char* (*ucs_status_string)(ucs_status_t status) = nullptr;
