@@ -2,7 +2,7 @@
 # The rules of the house, checked on the text of the sources: which room may include which, who may
 # name a driver, and what core may not use because the simulator could not see it.
 #
-# Arrows:   base, telemetry <- transport, pinned, binding, elastic <- rendezvous <- runtime
+# Arrows:   base, telemetry, options <- transport, pinned, binding, elastic <- rendezvous <- runtime
 #           backends implement what the subsystems declare, and may include all but runtime.
 #           sim, models and properties look at core; core never looks at them.
 #
@@ -79,9 +79,10 @@ function finish_file() {
 }
 
 BEGIN {
-  low = " base telemetry platform top "
+  low = " base telemetry options platform top "
   may["base"] = low
   may["telemetry"] = low
+  may["options"] = low
   may["transport"] = low "transport "
   may["pinned"] = low "pinned "
   may["binding"] = low "binding "

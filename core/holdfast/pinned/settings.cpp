@@ -2,40 +2,23 @@
 
 #include <holdfast/pinned/settings.hpp>
 
+#include <holdfast/options/check.hpp>
+
 #include <algorithm>
-#include <cstdio>
 
 namespace holdfast::inline HOLDFAST_ABI::pinned {
 
-namespace {
-
-result<void> within(const char* option, std::uint64_t value, std::uint64_t low, std::uint64_t high) noexcept {
-  if (value >= low && value <= high) return {};
-  char words[sizeof(error::words)];
-  std::snprintf(words, sizeof words, "%s %llu not in %llu..%llu", option, static_cast<unsigned long long>(value),
-                static_cast<unsigned long long>(low), static_cast<unsigned long long>(high));
-  auto failure = fail_with_words(error_code::out_of_range, "pinned.settings", words, 0, value);
-  failure.error().numbers[1] = low;
-  failure.error().numbers[2] = high;
-  return failure;
-}
-
-}  // namespace
-
-result<void> validate(const settings& options) noexcept {
-  constexpr std::uint64_t largest = granules_max * granule_bytes;
-  if (auto ok = within("initial_arena_bytes", options.initial_arena_bytes, granule_bytes, largest); !ok) return ok;
-  if (auto ok = within("max_arena_bytes", options.max_arena_bytes, options.initial_arena_bytes, largest); !ok)
+result<void> validate(const settings& values) noexcept {
+  constexpr const char* operation = "pinned.settings";
+#define HOLDFAST_PINNED_OPTION(name, member, ...)                                                                  \
+  if (auto ok = options::check_member(options::option_id::pinned_##name, operation, #member, values.member); !ok) \
     return ok;
-  if (auto ok = within("dedicated_arena_min", options.dedicated_arena_min, granule_bytes, UINT64_MAX); !ok) return ok;
-  constexpr std::uint64_t longest = INT64_MAX;
-  // A negative time is a large number here, and named as such.
-  if (auto ok = within("arena_reclaim_after_ns", static_cast<std::uint64_t>(options.arena_reclaim_after_ns), 0, longest);
-      !ok)
+#define HOLDFAST_PINNED_RULE(lower, upper)                                                                       \
+  if (auto ok = options::check_above(options::option_id::pinned_##upper, operation, #upper, values.lower, values.upper); \
+      !ok)                                                                                                       \
     return ok;
-  if (auto ok = within("unmap_timeout_ns", static_cast<std::uint64_t>(options.unmap_timeout_ns), 1, longest); !ok)
-    return ok;
-  return within("unmap_retry_max", options.unmap_retry_max, 0, 16);
+#include <holdfast/options/options.def>
+  return {};
 }
 
 result<std::uint32_t> granules_for(std::uint64_t bytes, const char* operation) noexcept {

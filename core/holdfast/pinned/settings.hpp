@@ -3,6 +3,8 @@
 // Why this exists: a wrong size found at the first allocation is a failure in production; found here, it is one
 // sentence at start.
 //
+// Defaults and limits are those of options/options.def.
+//
 // Ownership   A value.
 // Units       Bytes, nanoseconds.
 // Threading   A value.
@@ -12,6 +14,7 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/base/error.hpp>
+#include <holdfast/options/defaults.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,29 +31,29 @@ inline constexpr std::int64_t reclaim_never = INT64_MAX;
 
 struct settings {
   /// Size of the first pooled arena; each further one is twice as large, up to `max_arena_bytes`.
-  std::uint64_t initial_arena_bytes = std::uint64_t{64} << 20;
+  std::uint64_t initial_arena_bytes = options::initial::pinned::initial_arena_bytes;
   /// Ceiling of one pooled arena.
-  std::uint64_t max_arena_bytes = std::uint64_t{1} << 30;
+  std::uint64_t max_arena_bytes = options::initial::pinned::max_arena_bytes;
   /// Requests of this size or more get an arena of their own.
-  std::uint64_t dedicated_arena_min = std::uint64_t{64} << 20;
+  std::uint64_t dedicated_arena_min = options::initial::pinned::dedicated_arena_min;
   /// Ceiling on registered bytes of the runtime; 0 = pinning is always refused.
-  std::uint64_t registered_bytes_budget = std::uint64_t{1} << 30;
+  std::uint64_t registered_bytes_budget = options::initial::pinned::registered_bytes_budget;
   /// How long a pooled arena stays registered with nobody using it. A sweep has to find it empty twice, this far apart,
   /// so it goes between one and two times this long after it fell empty (two periods of the sweep, if that is more).
-  std::int64_t arena_reclaim_after_ns = reclaim_never;
+  std::int64_t arena_reclaim_after_ns = options::initial::pinned::arena_reclaim_after_ns;
   /// Pooled bytes that stay registered although nobody uses them; 0 = none.
-  std::uint64_t retain_arena_bytes = std::uint64_t{64} << 20;
+  std::uint64_t retain_arena_bytes = options::initial::pinned::retain_arena_bytes;
   /// From when on an unanswered unmap counts as unconfirmed, and how long an allocation waits for memory that is being
   /// given back before the budget refuses it.
-  std::int64_t unmap_timeout_ns = 5'000'000'000;
+  std::int64_t unmap_timeout_ns = options::initial::pinned::unmap_timeout_ns;
   /// How often an unmap that the device refused is asked for again: at each following sweep.
-  std::uint32_t unmap_retry_max = 3;
+  std::uint32_t unmap_retry_max = options::initial::pinned::unmap_retry_max;
   /// Before the budget refuses an allocation, gives back what nobody uses, whatever time and floor say, and tries once
   /// more.
-  bool reclaim_on_pressure = true;
+  bool reclaim_on_pressure = options::initial::pinned::reclaim_on_pressure;
   /// Overwrites a buffer's granules with zeros when its last owner lets go: who holds a key of the arena can read what
   /// was there before.
-  bool scrub_on_free = false;
+  bool scrub_on_free = options::initial::pinned::scrub_on_free;
 };
 
 /// Errors: out_of_range; words are "<option> <value> not in <low>..<high>", numbers the three of them.

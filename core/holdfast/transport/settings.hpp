@@ -2,6 +2,8 @@
 //
 // Why this exists: a limit that is not checked when it is set is found by the first peer that breaks it.
 //
+// Defaults and limits are those of options/options.def.
+//
 // Ownership   A plain value, copied by the transport.
 // Units       Durations in nanoseconds (std::chrono), sizes in bytes, counts.
 // Threading   A value.
@@ -11,6 +13,7 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/base/error.hpp>
+#include <holdfast/options/defaults.hpp>
 #include <holdfast/platform/clock.hpp>
 
 #include <chrono>
@@ -22,39 +25,39 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 
 struct settings {
   /// Numeric address and port, "127.0.0.1:0" or "[::1]:0"; port 0 lets the system choose.
-  std::string listen_address = "127.0.0.1:0";
+  std::string listen_address = options::initial::transport::listen_address;
   /// Name of this process that peers see; 0 draws one from the host's identity seed.
-  std::uint64_t worker_id = 0;
+  std::uint64_t worker_id = options::initial::transport::worker_id;
   /// Number of this run; 0 draws one. The runtime passes its own, so that references and hello agree.
   std::uint64_t incarnation = 0;
   /// Number of this context-and-worker lifetime inside one runtime, from 1.
   std::uint64_t epoch = 1;
 
-  /// Spinning before sleeping; 0 sleeps at once. At most 10 ms.
-  platform::duration progress_spin = std::chrono::microseconds(50);
-  /// Progress calls between two looks at the submission queue, 1 to 65536.
-  unsigned progress_batch = 256;
-  /// Transfers in the table at once, 16 to 2^24.
-  std::size_t max_operations = 65536;
-  /// Accepted and initiated connections, at least 2 (the start-up probe needs a pair), at most 65536.
-  std::size_t max_connections = 4096;
-  /// Unpacked keys of one connection, 1 to 65536.
-  std::size_t max_keys = 4096;
-  /// From the first try to the accepted hello, 10 ms to 10 min.
-  platform::duration connect_timeout = std::chrono::seconds(10);
-  /// Bound of a flushing close, above 0.
-  platform::duration close_timeout = std::chrono::seconds(2);
-  /// Bound of the whole start-up, probes included, above 0.
-  platform::duration startup_timeout = std::chrono::seconds(10);
-  /// Bound of one GET of the start-up probe, above 0.
-  platform::duration probe_timeout = std::chrono::seconds(5);
+  /// Spinning before sleeping; 0 sleeps at once.
+  platform::duration progress_spin{options::initial::transport::progress_spin};
+  /// Progress calls between two looks at the submission queue.
+  unsigned progress_batch = options::initial::transport::progress_batch;
+  /// Transfers in the table at once.
+  std::size_t max_operations = options::initial::transport::max_operations;
+  /// Accepted and initiated connections; the start-up probe needs a pair.
+  std::size_t max_connections = options::initial::transport::max_connections;
+  /// Unpacked keys of one connection.
+  std::size_t max_keys = options::initial::transport::max_keys;
+  /// From the first try to the accepted hello.
+  platform::duration connect_timeout{options::initial::transport::connect_timeout};
+  /// Bound of a flushing close.
+  platform::duration close_timeout{options::initial::transport::close_timeout};
+  /// Bound of the whole start-up, probes included.
+  platform::duration startup_timeout{options::initial::transport::startup_timeout};
+  /// Bound of one GET of the start-up probe.
+  platform::duration probe_timeout{options::initial::transport::probe_timeout};
   /// Largest GET of the start-up probe; sizes above it are not tried. 0 skips the probe: GET counts as absent.
-  std::size_t probe_bytes_max = std::size_t{1} << 20;
+  std::size_t probe_bytes_max = options::initial::transport::probe_bytes_max;
   /// Whether destroying a worker ends every write of its operations (true where our own progress does the writing).
   bool destroy_is_fence = true;
 };
 
-/// The first setting that is out of its range, as `invalid_argument`.
+/// The first setting that is out of its range, as `out_of_range`; words as options/check.hpp says.
 result<void> validate(const settings& values) noexcept;
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport
