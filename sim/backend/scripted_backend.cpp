@@ -182,6 +182,7 @@ std::int64_t scripted_backend::next_registration_ns() const noexcept {
 
 void scripted_backend::serve_registrations() {
   for (;;) {
+    world_.touch();
     if (life_ == life::hung) {
       sleep(registrar_, never_ns);
     } else if (registration_step()) {
@@ -394,6 +395,7 @@ std::int64_t scripted_backend::next_transfer_ns() const noexcept {
 
 void scripted_backend::serve_transfers() {
   for (;;) {
+    world_.touch();
     if (life_ == life::hung) {
       sleep(mover_, never_ns);
     } else if (transfer_step()) {

@@ -25,7 +25,7 @@ run_outcome run_one(const run_spec& spec, const plan& plan, strategy& chooser, c
     out.error = started.error();
     return out;
   }
-  w.run();
+  out.cut = w.run() == run_end::cut;
   out.wrong = w.violated();
   out.steps = w.step_count();
   out.choices = w.choice_count();

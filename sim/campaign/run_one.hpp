@@ -39,6 +39,7 @@ struct run_observers {
 
 struct run_outcome {
   std::optional<violation> wrong;
+  bool cut = false;  // its strategy wanted no more of it; nothing was judged at its end
   std::uint64_t steps = 0;
   std::uint64_t choices = 0;
   std::uint64_t events = 0;

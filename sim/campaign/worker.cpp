@@ -318,7 +318,7 @@ class worker {
     }
     for (const effect_digest& d : suspects) {
       std::atomic<std::uint8_t>& effect = board_.effects()[board_.fault_index(spec.what, plan.faults[d.index()])];
-      if (out.error || out.struck[d.index()] == 0 || effect != 0) continue;
+      if (out.error || out.cut || out.struck[d.index()] == 0 || effect != 0) continue;
       const std::span<check* const> same_checks =
           out.wrong ? std::span<check* const>(settings_.checks) : std::span<check* const>();
       if (had_effect(spec, plan, d, out.indices, same_checks)) effect = 1;

@@ -66,6 +66,7 @@ constexpr auto points = std::to_array<fault_point>({
     {"ucp.listener.create", "a listener is refused (value: status, 0 = busy: the port is taken)", "error"},
     {"ucp.rkey.pack", "packing a key fails (value: status, 0 = no memory)", "error"},
     {"ucp.rkey.unpack", "unpacking a key fails (value: status, 0 = unreachable)", "error"},
+    {"ucp.worker.address", "a worker's address is refused (value: status, 0 = no memory)", "error"},
     {"ucp.worker.create", "a worker is refused (value: status, 0 = no memory)", "error"},
     {"ucp.worker.destroy",
      "the destruction of a worker takes value ns and progresses meanwhile (slow) or never returns (never)",
@@ -160,6 +161,7 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
     if (a.by_detail && a.what.what != detail) continue;
     // A pass in the calm is none: a fault that was meant for the third pass must not be lost on the start-up's.
     if (w.calm()) continue;
+    w.touch();  // which pass this is depends on the others
     ++a.passed;
     // The first in the plan's order wins; the others have seen the pass all the same.
     if (chosen != nullptr) continue;

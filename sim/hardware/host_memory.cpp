@@ -18,6 +18,7 @@ std::uintptr_t number_of(const void* p) noexcept { return reinterpret_cast<std::
 host_memory& memory_of(host& h) {
   static const char key = 0;
   kernel_scope scope;
+  h.owner().touch();
   return h.state<host_memory>(&key, [&h] { return std::make_shared<host_memory>(h); });
 }
 

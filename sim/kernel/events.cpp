@@ -1,4 +1,5 @@
 // Events of a world: adding, cancelling, and letting time pass to the next one.
+#include <sim/kernel/causal_order.hpp>
 #include <sim/kernel/world_state.hpp>
 
 #include <algorithm>
@@ -7,16 +8,19 @@ namespace holdfast::sim {
 
 std::uint64_t world::at(std::int64_t time_ns, std::move_only_function<void()> body) {
   kernel_scope kernel;
+  touch();
   return state_->events.add(std::max(time_ns, now_ns_), std::move(body));
 }
 
 bool world::cancel_event(std::uint64_t event) {
   kernel_scope kernel;
+  touch();
   return state_->events.cancel(event);
 }
 
 void switcher::advance_time(world& w) {
   auto& s = *w.state_;
+  if (s.order != nullptr) s.order->passed();
   const event_queue::due due = s.events.take();
   if (due.time_ns > w.now_ns_) {
     if (s.ready.count() != 0) count_stall(w, due.time_ns - w.now_ns_);

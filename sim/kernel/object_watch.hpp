@@ -42,6 +42,10 @@ class object_watch {
   bool is_private(std::uint32_t object) const noexcept {
     return object != 0 && object < objects_.size() && !objects_[object].known_shared;
   }
+  /// What it is called in every run; 0 is no object.
+  std::uint64_t name_of(std::uint32_t object) const noexcept {
+    return object < objects_.size() ? objects_[object].name : 0;
+  }
   /// Nobody finds out whether this lock is held other than by waiting for it.
   bool is_never_tried(std::uint32_t object) const noexcept {
     return object != 0 && object < objects_.size() && !objects_[object].known_tried;

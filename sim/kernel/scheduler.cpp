@@ -1,6 +1,7 @@
 // Who runs: switching between fibers, asking the strategy, and what makes a fiber ready.
-#include <sim/kernel/stack_pool.hpp>
+#include <sim/kernel/causal_order.hpp>
 #include <sim/kernel/object_watch.hpp>
+#include <sim/kernel/stack_pool.hpp>
 #include <sim/kernel/world_state.hpp>
 
 #include <cstdio>
@@ -85,6 +86,7 @@ void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[ma
   world& w = *detail::the_world;
   landed(w, arrived, nullptr);
   fiber& self = *w.running_;
+  if (causal_order* const order = w.state_->order) order->performed(self.index, self.pending, self.pending_object);
   detail::kernel_depth = 0;
   try {
     self.body()();
@@ -128,7 +130,7 @@ void switcher::record(world::state& s, std::uint32_t index) {
 fiber* switcher::pick(world& w) {
   auto& s = *w.state_;
   for (;;) {
-    if (w.violation_) return nullptr;
+    if (w.violation_ || w.cut_) return nullptr;
     const std::uint32_t ready = s.ready.count();
     const bool time = s.events.live() != 0 && (ready == 0 || !w.calm_);
     const std::uint32_t enabled = ready + (time ? 1 : 0);
@@ -140,6 +142,7 @@ fiber* switcher::pick(world& w) {
       s.at_choice = {enabled, ready, goes_on ? s.ready.rank_of(current->index) : choice_point::none, w.calm_,
                      s.searched};
       index = w.strategy_.choose(w, s.at_choice);
+      if (w.cut_) return nullptr;
       if (index >= enabled) {
         refuse_choice(w, index);
         return nullptr;
@@ -205,6 +208,7 @@ void world::wake(fiber& f) {
   if (f.state != fiber_state::blocked) return;
   f.woken = true;
   f.state = fiber_state::ready;
+  if (state_->order != nullptr && running_ != nullptr) state_->order->woke(running_->index, f.index);
   kernel_access::set_ready(*this, f, true);
 }
 
@@ -241,8 +245,9 @@ void kernel_access::reschedule(world& w) {
   const world::state& s = *w.state_;
   const bool too_many = ++w.step_count_ > w.settings_.steps_max;
   // No choice, and the running fiber goes on: most points are such.
-  if (s.ready.count() == 1 && self.enabled && (s.events.live() == 0 || w.calm_) && !w.violation_ && !too_many) return;
-  switcher::leave(w, self);
+  const bool no_choice = s.ready.count() == 1 && self.enabled && (s.events.live() == 0 || w.calm_);
+  if (!no_choice || w.violation_ || too_many) switcher::leave(w, self);
+  if (s.order != nullptr) s.order->performed(self.index, self.pending, self.pending_object);
 }
 
 void switcher::leave(world& w, fiber& self) {
@@ -296,6 +301,8 @@ fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_funct
   f.context = make_fcontext(f.stack_low + f.stack_bytes, f.stack_bytes, switcher::entry);
   ::new (f.body_storage) std::move_only_function<void()>(std::move(body));
   ++s.unfinished;
+  w.touch();
+  if (s.order != nullptr && w.running_ != nullptr) s.order->woke(w.running_->index, index);
   set_ready(w, f, true);
   return f;
 }

@@ -1,3 +1,4 @@
+#include <sim/kernel/causal_order.hpp>
 #include <sim/kernel/object_watch.hpp>
 #include <sim/kernel/world_state.hpp>
 
@@ -56,6 +57,7 @@ void world::state::recycle() {
   object_kinds.clear();
   object_counters.clear();
   watch = nullptr;
+  order = nullptr;
   searched = true;
   for (const std::size_t kind : subscribed) subscribers[kind].clear();
   subscribed.clear();
@@ -135,6 +137,7 @@ void world::attach(listener& l) {
 
 random_stream& world::stream(std::string_view name) {
   kernel_scope kernel;
+  touch();
   const auto found = state_->streams.find(name);
   if (found != state_->streams.end()) return found->second;
   return state_->streams.emplace(std::string(name), random_stream::derive(settings_.seed, name)).first->second;
@@ -149,8 +152,9 @@ run_end world::run() {
     if (next == nullptr) break;
     switcher::jump(*this, nullptr, next);
     detail::kernel_depth = 1;
-    if (violation_) break;
+    if (violation_ || cut_) break;
   }
+  if (!violation_ && cut_) return run_end::cut;
   if (!violation_ && state_->unfinished != 0) report_stuck();
   if (!violation_) {
     for (const auto& h : hosts_)
@@ -244,6 +248,15 @@ void world::watch_objects(object_watch& watch) {
   for (std::size_t i = 1; i < state_->objects.size(); ++i) watch.made({}, state_->objects[i].kind);
 }
 
+void world::order_operations(causal_order& order) {
+  state_->order = &order;
+  order.begin();
+}
+
+void world::touch() {
+  if (state_->order != nullptr && running_ != nullptr) state_->order->touched(running_->index);
+}
+
 void world::search(bool wanted) { state_->searched = wanted; }
 
 op_kind world::pending_operation() const noexcept { return running_ != nullptr ? running_->pending : op_kind::yield; }
@@ -279,6 +292,7 @@ void world::log_event(host* h, logged_event& e) {
                                          (std::uint64_t{e.host} << 32) | e.fiber,
                                      e.fields[0], e.fields[1], e.fields[2], e.fields[3], e.fields[4], e.fields[5]};
   XXH3_128bits_update(&state_->hash, canonical, sizeof(canonical));
+  if (state_->order != nullptr) state_->order->told(XXH3_64bits(canonical, sizeof(canonical)));
   if (h != nullptr && e.kind == holdfast::event_id::teardown_hung) h->leaks_on_purpose_ = true;
   const auto raw = static_cast<std::uint16_t>(e.kind);
   const std::size_t dense =

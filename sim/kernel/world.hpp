@@ -43,6 +43,7 @@ enum class op_kind : std::uint8_t {
 std::string_view name_of(op_kind op) noexcept;
 
 class object_watch;
+class causal_order;
 
 /// Number of a synchronization object, in order of creation within a world; 0 = none.
 using object_id = std::uint32_t;
@@ -71,7 +72,8 @@ struct world_settings {
   bool calm_from_start = false;
 };
 
-enum class run_end : std::uint8_t { clean, violated };
+/// `cut`: the strategy wanted no more of it.
+enum class run_end : std::uint8_t { clean, violated, cut };
 
 class world {
  public:
@@ -130,6 +132,12 @@ class world {
   object_id pending_object() const noexcept;
   /// Tells `watch` of every object and every operation on one, for the rest of the run. Borrowed.
   void watch_objects(object_watch& watch);
+  /// Tells `order` of everything that happens, for the rest of the run. Borrowed; to be called when the run begins.
+  void order_operations(causal_order& order);
+  /// The running fiber reads or changes state of the simulator that no object of its operation stands for.
+  void touch();
+  /// Ends the run where it stands: no later choice is asked for, and nothing is judged. For strategies, in `choose`.
+  void cut_short() noexcept { cut_ = true; }
   /// Ranked locks that the running fiber holds: 0 is what drivers and callbacks may see.
   unsigned locks_held_by_running_fiber() const noexcept;
   /// Called in kernel scope at each suspension of a task of core: operation, index of the suspension, the task.
@@ -201,6 +209,7 @@ class world {
   std::uint64_t choice_count_ = 0;
   std::uint64_t event_count_ = 0;
   bool calm_ = false;
+  bool cut_ = false;
   world_settings settings_;
   std::vector<std::unique_ptr<host>> hosts_;
   std::optional<violation> violation_;

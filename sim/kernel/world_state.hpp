@@ -61,6 +61,7 @@ struct world::state {
   std::vector<object_kind> object_kinds;
   std::vector<std::uint32_t> object_counters;  // the last number of each kind
   object_watch* watch = nullptr;
+  causal_order* order = nullptr;
   bool searched = true;
 
   std::vector<std::vector<check*>> subscribers;  // by dense kind

@@ -8,12 +8,14 @@ namespace holdfast::sim {
 
 void latch::open(world& w) {
   kernel_scope kernel;
+  w.touch();
   open_ = true;
   for (fiber* f : waiting_) w.wake(*f);
   waiting_.clear();
 }
 
 void latch::wait(world& w) {
+  w.touch();
   while (!open_) {
     {
       kernel_scope kernel;
@@ -63,8 +65,10 @@ void workload::spawn(host& h, latch& done) {
     any = true;
     h.spawn(l.name, [this, &h, &w, &l, &done] {
       for (const auto& [step, number] : l.steps) {
+        w.touch();  // ops tell each other by the interpreter's books
         w.log(&h, hardware_event::op_began, number);
         const step_result came = how_->execute(h, *step, number);
+        w.touch();
         w.log(&h, hardware_event::op_ended, number, came.ok, came.code);
       }
       kernel_scope finished;

@@ -1,5 +1,6 @@
 #include <sim/kernel/strategies/exhaustive.hpp>
 
+#include <sim/kernel/fiber.hpp>
 #include <sim/kernel/strategies/fifo.hpp>
 #include <sim/kernel/world.hpp>
 
@@ -9,7 +10,10 @@ exhaustive_strategy::exhaustive_strategy(std::uint32_t preemptions, bool reduce)
     : preemptions_(preemptions), reduce_(reduce), name_("exhaustive:" + std::to_string(preemptions)) {}
 
 void exhaustive_strategy::begin(world& w) {
-  if (reduce_) w.watch_objects(watch_);
+  if (reduce_) {
+    w.watch_objects(watch_);
+    w.order_operations(order_);
+  }
   depth_ = 0;
   spent_ = 0;
   ++schedules_;
@@ -40,9 +44,25 @@ std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
   const std::uint32_t unforced = unforced_choice(w, at);
   const bool keeps = at.current != choice_point::none && unforced == at.current;
   const bool settled = reduce_ && (at.calm || !at.searched || (keeps && nobody_could_tell(w)));
+  if (reduce_ && !settled && been_here(w, at, keeps)) {
+    ++cut_;
+    w.cut_short();
+    return unforced;
+  }
   frames_.push_back({at.enabled, at.fibers, unforced, 0, keeps, at.calm, settled, spent_});
   ++depth_;
   return unforced;
+}
+
+bool exhaustive_strategy::been_here(const world& w, const choice_point& at, bool keeps) {
+  std::uint64_t looks = order_.said();
+  for (std::uint32_t i = 0; i < at.fibers; ++i) {
+    const fiber& f = w.fiber_at(i);
+    looks = (looks ^ f.index) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(f.pending);
+    looks = (looks ^ (looks >> 29)) + watch_.name_of(f.pending_object);
+  }
+  const std::uint32_t current = keeps ? w.fiber_at(at.current).index : state_cache::nobody;
+  return cache_.known(order_.state(), current, preemptions_ - spent_, static_cast<std::uint32_t>(looks >> 32));
 }
 
 // Operations whose whole effect is on their object. A wait also releases a lock, a post also makes work for others.
@@ -65,7 +85,9 @@ bool exhaustive_strategy::advance() {
   if (strayed_) return false;
   if (watch_.learned() && !frames_.empty()) {
     frames_.clear();
+    cache_.clear();
     schedules_ = 0;
+    cut_ = 0;
     ++restarts_;
     return true;
   }

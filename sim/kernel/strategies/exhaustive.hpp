@@ -11,12 +11,18 @@
 //             tries, nothing else is tried: the same is reached at its next operation on a shared object, for the same
 //             price. Sound for programs without data races on plain memory. Which objects these are is learned from the
 //             runs, and the search begins again when it learns that one is not (sim/kernel/object_watch.hpp).
-// Ownership   Keeps one small frame a choice of the deepest run.
+//             A run that comes to a state that an earlier one has been in, with no more preemptions left, is cut there:
+//             which states are one is told by what led to them (sim/kernel/causal_order.hpp). Without a bound that
+//             matters, exactly one run of each class of equivalent schedules is not cut.
+// Ownership   Keeps one small frame a choice of the deepest run, and 16 to 64 bytes a state it has been in.
 // Threading   One OS thread, in kernel scope.
-// Failure     `strayed`: the world did not repeat itself under the same choices; the search means nothing then.
+// Failure     `strayed`: the world did not repeat itself under the same choices, or did not look the same in what was
+//             taken for the same state; the search means nothing then.
 #pragma once
 
+#include <sim/kernel/causal_order.hpp>
 #include <sim/kernel/object_watch.hpp>
+#include <sim/kernel/state_cache.hpp>
 #include <sim/kernel/strategy.hpp>
 
 #include <cstdint>
@@ -38,7 +44,9 @@ class exhaustive_strategy final : public strategy {
   std::uint64_t restarts() const noexcept { return restarts_; }
   /// Schedules run since the search began last, the one that began last included.
   std::uint64_t schedules() const noexcept { return schedules_; }
-  bool strayed() const noexcept { return strayed_; }
+  /// Of these, the runs that were cut because they had come to a known state.
+  std::uint64_t cut() const noexcept { return cut_; }
+  bool strayed() const noexcept { return strayed_ || cache_.contradicted(); }
   /// The choices that the next run is forced to make, oldest first; after them it goes on as `fifo`.
   std::vector<std::uint32_t> forced() const;
 
@@ -57,16 +65,20 @@ class exhaustive_strategy final : public strategy {
   static std::uint32_t cost_of(const frame& f, std::uint32_t entry) noexcept;
 
   bool nobody_could_tell(const world& w) const noexcept;
+  bool been_here(const world& w, const choice_point& at, bool keeps);
 
   std::uint32_t preemptions_;
   bool reduce_;
   object_watch watch_;
+  causal_order order_{watch_};
+  state_cache cache_;
   std::uint64_t restarts_ = 0;
   std::string name_;
   std::vector<frame> frames_;
   std::size_t depth_ = 0;
   std::uint32_t spent_ = 0;
   std::uint64_t schedules_ = 0;
+  std::uint64_t cut_ = 0;
   bool strayed_ = false;
 };
 
