@@ -16,6 +16,7 @@ namespace {
 constexpr auto function_names = std::to_array<const char*>({
 #define HOLDFAST_UCP(name) #name,
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 });
 
@@ -43,6 +44,7 @@ std::string_view name_of(object_kind kind) noexcept {
     case object_kind::memory_handle: return "ucp memory handle";
     case object_kind::packed_key: return "ucp packed key";
     case object_kind::request: return "ucp request";
+    case object_kind::address: return "ucp address";
   }
   return "?";
 }
@@ -55,7 +57,12 @@ library& library_of(host& h) {
 
 // library -----------------------------------------------------------------------------------------------------
 
-library::library(host& h) : owner(h), life(h.life()), settings(ucp_settings_of(h)), stream_name_("ucp@" + h.name()) {
+library::library(host& h)
+    : owner(h),
+      life(h.life()),
+      settings(ucp_settings_of(h)),
+      stream_name_("ucp@" + h.name()),
+      key_stream_name_("ucp keys@" + h.name()) {
   h.on_crash([this] { forgive_leaks(); });
 }
 
@@ -77,7 +84,7 @@ request& library::make_request(request_kind what, worker& through) {
 
 void library::retire(object& o) {
   o.gone = true;
-  count(o.kind, -1);
+  if (o.counted) count(o.kind, -1);
   if (o.kind == object_kind::request) free_requests_.push_back(static_cast<request*>(&o));
 }
 
@@ -97,6 +104,22 @@ void library::forgive_leaks() {
 packed_key* library::find_packed(const void* bytes) {
   const auto found = std::ranges::find_if(packed, [bytes](const packed_key* p) { return p->bytes.data() == bytes; });
   return found == packed.end() ? nullptr : *found;
+}
+
+std::uint32_t library::take_key_number() {
+  if (!key_chance().chance(settings.key_reuse_permille)) return ++highest_key_;
+  for (std::uint32_t number = 1;; ++number) {
+    if (registration_named(number) != 0) continue;
+    highest_key_ = std::max(highest_key_, number);
+    return number;
+  }
+}
+
+std::uint64_t library::registration_named(std::uint32_t key_number) const noexcept {
+  for (const memory_handle* const m : mapped) {
+    if (m->key_number == key_number) return m->registration;
+  }
+  return 0;
 }
 
 void library::misuse(std::string_view what, std::string sentence) {

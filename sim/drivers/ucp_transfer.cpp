@@ -34,11 +34,12 @@ std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
 }
 
 // As a one-sided lane would: no progress of the owner.
-bool get_inline(library& lib, const endpoint& e, std::byte* to, std::size_t bytes, std::uint64_t address) {
+bool get_inline(library& lib, const endpoint& e, std::byte* to, std::size_t bytes, std::uint64_t address, bool stale) {
   if (e.peer == nullptr || !e.peer->alive() || e.peer->life() != e.peer_life) return false;
   std::vector<std::byte> copy(bytes);
   if (!memory_of(*e.peer).dma_read(copy.data(), reinterpret_cast<const std::byte*>(address), bytes, 0, false))
     return true;
+  if (stale) std::ranges::fill(copy, std::byte{0xee});
   host_memory& mine = memory_of(lib.owner);
   mine.dma_write(to, copy.data(), bytes, 0, mine.admit(0, to));
   return true;
@@ -80,16 +81,18 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h handle, void* buffer, size_t count, uint64
   fault_plan& plan = fault_plan::of(c.the_world());
   // This library ignores the memory handle (F15), so nothing is done with it here.
   const bool planned = plan.strike(c.owner(), "ucp.get.inline") != nullptr;
+  const bool stale = is_stale(*k) && c.lib().key_chance().chance(c.lib().settings.stale_key_permille);
   if (e->connected && !must_post(*param)) {
     const ucp_settings& rules = c.lib().settings;
     const bool lucky = *bytes <= rules.inline_bytes_max && c.lib().chance().chance(rules.inline_permille);
-    if ((planned || lucky) && get_inline(c.lib(), *e, to, *bytes, remote_address)) return nullptr;
+    if ((planned || lucky) && get_inline(c.lib(), *e, to, *bytes, remote_address, stale)) return nullptr;
   }
   request& r = c.lib().make_request(request_kind::get, e->owner);
   r.on = e;
   r.with = k;
   r.destination = to;
   r.bytes = *bytes;
+  r.stale = stale;
   take_callback(r, *param);
   host_memory& mine = memory_of(c.owner());
   r.admission = mine.admit(r.number, to);

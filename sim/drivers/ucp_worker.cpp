@@ -150,6 +150,7 @@ void land_piece(worker& w, message& m) {
   const auto found = w.outstanding.find(m.request);
   if (found == w.outstanding.end() || found->second->what != request_kind::get) return;
   request& r = *found->second;
+  if (r.stale) std::ranges::fill(m.body, std::byte{0xee});
   if (!memory_of(w.lib.owner).dma_write(r.destination + m.offset, m.body.data(), m.body.size(), 0, r.admission)) return;
   r.landed += m.body.size();
   // An operation that is being cancelled still writes, and ends as cancelled.
@@ -175,7 +176,13 @@ ucs_status_t status_of(library& lib, const message& m) {
 
 void handle(worker& w, message& m) {
   switch (m.kind) {
-    case message_kind::connect: offer_connection(w, m); return;
+    case message_kind::connect:
+      if (m.at != nullptr) {
+        offer_connection(w, m);
+      } else {
+        answer_address(w, m);
+      }
+      return;
     case message_kind::accepted: {
       endpoint& e = *m.to;
       if (e.failed != UCS_OK) return;
@@ -380,6 +387,7 @@ void ucp_worker_destroy(ucp_worker_h handle) {
     if (!e.gone) lib.retire(e);
     detach(e, false);
   }
+  if (w->address_port != 0) fabric::of(lib.the_world()).stop_listening(lib.owner, w->address_port);
   for (auto& m : w->inbox) {
     if (m->kind == message_kind::connect) fabric::of(lib.the_world()).close(m->where, side::server);
   }

@@ -37,6 +37,7 @@ inline const hf::ucx::ucp_table& ucp() {
     hf::ucx::ucp_table t;
 #define HOLDFAST_UCP(name) t.name = reinterpret_cast<decltype(t.name)>(sim::find_driver_symbol("libucp.so.0", #name));
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
     t.ucs_status_string =
         reinterpret_cast<decltype(t.ucs_status_string)>(sim::find_driver_symbol("libucp.so.0", "ucs_status_string"));
