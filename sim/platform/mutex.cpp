@@ -9,12 +9,15 @@ namespace holdfast::inline HOLDFAST_ABI::platform {
 using sim::fiber;
 using sim::fiber_state;
 using sim::kernel_access;
+using sim::kernel_scope;
 using sim::op_kind;
 using sim::world;
 
 namespace {
 
+// Whoever ended or went down with his host never becomes anything again.
 void make_ready(world& w, fiber& f, bool ready) noexcept {
+  if (!f.wants_or_waits()) return;
   f.state = ready ? fiber_state::ready : fiber_state::blocked;
   kernel_access::set_ready(w, f, ready);
 }
@@ -233,13 +236,16 @@ bool condition_variable::wait_until(mutex& held, time_point deadline) {
   self.pending = op_kind::wait;
   self.pending_object = object_;
   make_ready(*w, self, false);
-  std::uint64_t event = 0;
-  if (deadline != never)
-    event = w->at(deadline.time_since_epoch().count(), [this, &node] {
+  if (deadline != never) {
+    // The fiber's own: a crash of its host disarms it, and whoever is gone stays so.
+    kernel_scope kernel;
+    self.deadline_event = w->at(deadline.time_since_epoch().count(), [this, &node] {
+      node.who->deadline_event = 0;
       if (!node.notified) hand_over(node);
     });
+  }
   held.wait_for_turn(self);
-  if (event != 0 && node.notified) w->cancel_event(event);
+  kernel_access::disarm_deadline(*w, self);
   return node.notified;
 }
 

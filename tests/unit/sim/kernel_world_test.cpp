@@ -285,6 +285,32 @@ TEST(KernelWorld, ACrashedHostIsAbandonedWithEverythingItHeld) {
   EXPECT_EQ(host.heap.live_blocks(), 0u);
 }
 
+TEST(KernelWorld, ADeadlineThatComesAfterTheCrashOfItsHostWakesNobody) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  sim::host& other = world.add_host("b");
+  unsigned woken = 0;
+  host.spawn("waiter", [&] {
+    hf::platform::mutex mutex(low);
+    hf::platform::condition_variable condition;
+    mutex.lock();
+    condition.wait_until(mutex, hf::platform::time_point{hf::platform::duration{1'000}});
+    ++woken;
+    mutex.unlock();
+  });
+  host.spawn("sleeper", [&] {
+    sim::world::current().block(sim::op_kind::sleep, 0, 2'000);
+    ++woken;
+  });
+  // The other host outlives both deadlines.
+  other.spawn("bystander", [&] { sim::world::current().block(sim::op_kind::sleep, 0, 10'000); });
+  world.at(500, [&] { host.crash(); });
+  EXPECT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(world.now(), 10'000);
+  EXPECT_EQ(woken, 0u);
+}
+
 TEST(KernelWorld, AnExceptionThatEscapesAThreadIsAViolation) {
   scripted strategy;
   sim::world world({}, strategy);
