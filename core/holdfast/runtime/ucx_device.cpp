@@ -21,6 +21,9 @@ class transporting_device final : public device {
       : transport_(std::move(over)), backend_(*transport_, executor) {}
   pinned::backend& backend() noexcept override { return backend_; }
   transport::transport* peers() noexcept override { return transport_.get(); }
+  result<void> when_failed(std::move_only_function<void()> told) noexcept override {
+    return transport_->when_failed(std::move(told));
+  }
   void begin_end(platform::time_point deadline, std::move_only_function<void(result<device_end>)> told) override {
     transport_->async_teardown(deadline, [told = std::move(told)](result<transport::teardown_result> ended) mutable {
       if (!ended) return told(std::unexpected(ended.error()));

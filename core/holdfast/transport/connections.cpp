@@ -116,7 +116,7 @@ void connection_set::set_deadline(connection& c, platform::time_point at) noexce
 
 void connection_set::endpoint_moves(connection& c, endpoint_state to) noexcept {
   c.endpoint_is = to;
-  emit::endpoint_state(log_, c.endpoint_id, c.number, static_cast<std::uint64_t>(to));
+  emit::endpoint_state(log_, c.endpoint_id, c.number, static_cast<std::uint64_t>(to), std::uint64_t{0});
 }
 
 // ---- what callbacks record ------------------------------------------------------------------------------------------

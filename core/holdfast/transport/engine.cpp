@@ -1,5 +1,6 @@
 #include <holdfast/platform/abi.hpp>
 
+#include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/telemetry/emit.hpp>
 #include <holdfast/transport/engine.hpp>
 
@@ -148,9 +149,39 @@ platform::time_point engine::nearest_deadline() const noexcept {
   return std::min(connections.nearest_deadline(), ending.nearest_deadline());
 }
 
+void engine::forget_notice() noexcept {
+  // Outlives the section: what the notice holds is destroyed without a lock.
+  std::unique_ptr<failure_notice> notice;
+  {
+    scoped_lock lock(mutex_);
+    notice.swap(notice_);
+  }
+}
+
 void engine::arm_failed() noexcept {
-  // Without its wakeup the transport cannot go on; it ends as if its owner had closed it.
-  ending.begin(host.clock().now() + options.close_timeout, std::nullopt);
+  // Without its wakeup the transport cannot go on.
+  emit::transport_failed(log, options.epoch);
+  ending.begin_alone();
+  std::unique_ptr<failure_notice> notice;
+  {
+    scoped_lock lock(mutex_);
+    failed_ = true;
+    notice = std::move(notice_);
+  }
+  if (notice != nullptr && host.executor().post(*notice)) static_cast<void>(notice.release());
+}
+
+result<void> engine::when_failed(std::move_only_function<void()> told) noexcept {
+  if (platform::heap_fault("transport.notice")) return fail(error_code::out_of_memory, "transport.notice");
+  std::unique_ptr<failure_notice> made(new (std::nothrow) failure_notice(std::move(told)));
+  if (made == nullptr) return fail(error_code::out_of_memory, "transport.notice");
+  {
+    scoped_lock lock(mutex_);
+    if (!failed_) notice_.swap(made);
+    if (!failed_) return {};
+  }
+  if (host.executor().post(*made)) static_cast<void>(made.release());
+  return {};
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -15,12 +15,32 @@ bool teardown::begun() noexcept {
   return begun_;
 }
 
+bool teardown::ends() noexcept {
+  scoped_lock lock(mutex_);
+  return begun_ || alone_;
+}
+
+void teardown::begin_alone() noexcept {
+  {
+    scoped_lock lock(mutex_);
+    if (begun_ || alone_) return;
+    alone_ = true;
+  }
+  of_.table.close();
+  of_.move_to(transport_state::closing);
+  enter_closing(of_.host.clock().now() + of_.options.close_timeout);
+}
+
 void teardown::begin(platform::time_point deadline, std::optional<completion<answer>> told) noexcept {
   bool first = false;
+  bool joins = false;
+  bool only_memory_is_left = false;
   std::optional<answer> at_once;
   {
     scoped_lock lock(mutex_);
     first = !begun_;
+    joins = alone_;
+    only_memory_is_left = worker_ended_;
     if (first) {
       begun_ = true;
       deadline_ = deadline;
@@ -41,13 +61,20 @@ void teardown::begin(platform::time_point deadline, std::optional<completion<ans
   if (at_once) told->complete(std::move(*at_once));
   if (!first) return;
 
-  of_.table.close();
-  of_.move_to(transport_state::closing);
+  if (!joins) {
+    of_.table.close();
+    of_.move_to(transport_state::closing);
+  }
   // The flag stands before anything can end the teardown, so that whoever ends it knows whether the timer will run.
   armed_.store(true, std::memory_order_release);
   if (deadline == platform::never || !of_.host.executor().arm(timer_, deadline))
     armed_.store(false, std::memory_order_release);
-  of_.loop.submit(start_);
+  if (!joins)
+    of_.loop.submit(start_);
+  else if (only_memory_is_left)
+    of_.memory.finish();
+  else
+    owner_joined_.store(true, std::memory_order_release);
 }
 
 void teardown::skip() noexcept {
@@ -61,13 +88,21 @@ void teardown::start() noexcept {
     scoped_lock lock(mutex_);
     deadline = deadline_;
   }
-  const platform::time_point now = of_.host.clock().now();
+  enter_closing(deadline);
+}
+
+void teardown::share_out(platform::time_point now, platform::time_point deadline) noexcept {
   if (deadline != platform::never) {
     // Half of the time for transfers to finish, a quarter for endpoints to close, the rest for the library's own end.
     const platform::duration left = std::max(deadline - now, platform::duration::zero());
     drain_until_ = now + left / 2;
     close_until_ = now + left / 4 * 3;
   }
+}
+
+void teardown::enter_closing(platform::time_point deadline) noexcept {
+  const platform::time_point now = of_.host.clock().now();
+  share_out(now, deadline);
   phase_ = phase::closing;
   for (command* item = of_.loop.queue().close(); item != nullptr;) {
     command* const next = item->next_command;
@@ -79,6 +114,14 @@ void teardown::start() noexcept {
 
 bool teardown::step(platform::time_point now) noexcept {
   if (phase_ != phase::closing) return false;
+  if (owner_joined_.load(std::memory_order_acquire) && owner_joined_.exchange(false, std::memory_order_acq_rel)) {
+    platform::time_point deadline = platform::never;
+    {
+      scoped_lock lock(mutex_);
+      deadline = deadline_;
+    }
+    share_out(now, std::min(deadline, now + of_.options.close_timeout));
+  }
   if (of_.connections.living() == 0 || now >= close_until_) {
     collect_callbacks(now);
     destroy_worker();
@@ -122,14 +165,17 @@ void teardown::destroy_worker() noexcept {
   // Late is better than never for who waits, but the report that told of a hang stands.
   if (!hung()) of_.move_to(transport_state::swept);
   of_.connections.worker_gone();
+  bool owner_began = false;
   {
     scoped_lock lock(mutex_);
     report_.swept = swept;
     report_.forced = of_.connections.forced();
     report_.parked = of_.connections.parked();
+    worker_ended_ = true;
+    owner_began = begun_;
   }
   phase_ = phase::handed_over;
-  of_.memory.finish();
+  if (owner_began) of_.memory.finish();
 }
 
 void teardown::context_closed(std::uint64_t unconfirmed) noexcept {
@@ -171,6 +217,7 @@ void teardown::deadline_passed() noexcept {
   of_.loop.stop();
   of_.memory.stand_down();
   of_.table.tell_unknown();
+  of_.calls.tell_all(fail_with_words(error_code::timed_out, "transport.wait", "the library does not return").error());
   of_.abandon();
   static_cast<void>(answer_all(report, std::nullopt));
 }

@@ -17,12 +17,19 @@ namespace {
 // A caller's wait for a connection's answer. Either the answer reaches the caller or his cancellation does; the record
 // goes when neither can come any more.
 template <class Request, class R>
-class call : public Request, protected cancellation::subscriber {
+class call : public Request, protected cancellation::subscriber, private pending_call {
  public:
   explicit call(completion<R> done) noexcept : done_(std::move(done)), asked_(&done_.asked()) {}
 
-  void watch() noexcept {
+  /// False: the transport hangs, the caller was told, and the call is gone.
+  bool enter(call_book& book) noexcept {
     if (!asked_->subscribe(*this)) cancel_asked();
+    if (book.add(*this)) {
+      book_ = &book;
+      return true;
+    }
+    answer(fail_with_words(error_code::timed_out, "transport.wait", "the library does not return"));
+    return false;
   }
 
  protected:
@@ -42,13 +49,21 @@ class call : public Request, protected cancellation::subscriber {
     if (!answered_.exchange(true, std::memory_order_acq_rel)) done_.complete(std::move(given));
   }
   void leave() noexcept {
-    if (parties_.decrement()) destroy();
+    if (!parties_.decrement()) return;
+    if (book_ != nullptr) book_->remove(*this);
+    destroy();
+  }
+  bool take_share() noexcept final { return parties_.increment_unless_zero(); }
+  void tell(const error& why) noexcept final {
+    finish(std::unexpected(why));
+    leave();
   }
   virtual void destroy() noexcept = 0;
 
   completion<R> done_;
   intrusive_ptr<cancellation> asked_;
   platform::atomic<bool> answered_{false};
+  call_book* book_ = nullptr;
   platform::ref_count parties_{2};  // the connections, and whoever may cancel
 };
 
@@ -130,12 +145,14 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
 transport::~transport() {
   if (engine_ == nullptr) return;
   engine* const left = engine_.release();
+  left->forget_notice();
   if (!left->ending.gone() && !left->ending.hung()) {
     // Not torn down: what a device may reach stays, and so does everything that could tell of it.
     const std::uint64_t operations = left->table.outstanding();
     const std::uint64_t registrations = left->memory.regions();
     emit::teardown_hung(left->log, left->options.epoch, operations, registrations);
     left->move_to(transport_state::hung);
+    left->calls.tell_all(fail(error_code::shutting_down, "transport.wait").error());
   }
   const bool was_gone = left->ending.gone();
   if (left->ending.owner_leaves()) {
@@ -201,9 +218,13 @@ result<void> transport::submit_get(transfer& what) noexcept {
   return fail(error_code::shutting_down, "transport.get");
 }
 
-bool transport::submit_map(map_job& job) noexcept { return engine_->memory.submit(job); }
+bool transport::submit_map(map_job& job) noexcept { return !engine_->ending.ends() && engine_->memory.submit(job); }
 bool transport::submit_unmap(unmap_job& job) noexcept { return engine_->memory.submit(job); }
 bool transport::submit_errand(errand& job) noexcept { return engine_->memory.submit(job); }
+
+result<void> transport::when_failed(std::move_only_function<void()> told) noexcept {
+  return engine_->when_failed(std::move(told));
+}
 
 void transport::start_connect(connect_handler handler, std::string address, peer_id expected) {
   auto done = completion<result<peer_id>>::start(std::move(handler), engine_->host.executor(), "transport.connect");
@@ -214,8 +235,7 @@ void transport::start_connect(connect_handler handler, std::string address, peer
   request->address.swap(address);
   request->expected = expected;
   request->set = &engine_->connections;
-  request->watch();
-  if (!engine_->loop.submit(*request)) request->refuse();
+  if (request->enter(engine_->calls) && !engine_->loop.submit(*request)) request->refuse();
 }
 
 void transport::start_close(close_handler handler, peer_id peer, platform::time_point deadline) {
@@ -227,8 +247,7 @@ void transport::start_close(close_handler handler, peer_id peer, platform::time_
   request->peer = peer;
   request->deadline = deadline;
   request->set = &engine_->connections;
-  request->watch();
-  if (!engine_->loop.submit(*request)) request->refuse();
+  if (request->enter(engine_->calls) && !engine_->loop.submit(*request)) request->refuse();
 }
 
 void transport::start_teardown(teardown_handler handler, platform::time_point deadline) {

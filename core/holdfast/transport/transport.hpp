@@ -122,6 +122,11 @@ class transport {
         token, deadline);
   }
 
+  /// `told` is called on the executor if the library fails for good and the transport ends by itself, or has: its
+  /// connections and operations end, its registrations stay until the owner tears it down. Once; a later `told`
+  /// replaces an earlier one. Errors: out_of_memory.
+  result<void> when_failed(std::move_only_function<void()> told) noexcept;
+
   /// Hands a GET over. An error means that nothing was touched and the transfer is the caller's again:
   /// not_configured (GETs do not work here), unreachable, stale_key, busy, shutting_down, out_of_range.
   result<void> submit_get(transfer& what) noexcept;
