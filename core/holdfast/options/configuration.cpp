@@ -65,8 +65,8 @@ std::string complaint(origin_kind from, const assignment& given, const option_de
 }
 
 std::string unknown(origin_kind from, const assignment& given) {
-  std::string out = from == origin_kind::file ? place_of(from, given) + ": there is no option " + quoted(given.name)
-                                              : "there is no option " + quoted("--" + given.name);
+  std::string out = from == origin_kind::file ? place_of(from, given) + ": there is no option " + in_quotes(given.name)
+                                              : "there is no option " + in_quotes("--" + given.name);
   if (const std::string_view near = nearest_option(given.name); !near.empty())
     out.append("; the nearest is ").append(from == origin_kind::file ? "" : "--").append(near);
   return out;
@@ -76,7 +76,7 @@ std::string unknown_variable(const std::string& name) {
   search nearest(name);
   for (const option_description& what : option_table()) nearest.offer(what.variable);
   for (const other_variable& other : other_variables()) nearest.offer(other.name);
-  std::string out = "the variable " + quoted(name) + " means nothing and is ignored";
+  std::string out = "the variable " + in_quotes(name) + " means nothing and is ignored";
   if (!nearest.found().empty()) out.append("; the nearest is ").append(nearest.found());
   return out;
 }
@@ -161,9 +161,9 @@ std::expected<configuration, refusal> resolve(const sources& given) {
       if (out.number(rule.lower) <= out.number(rule.upper)) continue;
       const option_description& lower = description_of(rule.lower);
       const option_description& upper = description_of(rule.upper);
-      wrong.add(std::string(lower.name) + " is " + quoted(print_value(lower, out.of(rule.lower).value)) + " (" +
+      wrong.add(std::string(lower.name) + " is " + in_quotes(print_value(lower, out.of(rule.lower).value)) + " (" +
                 out.origin_text(rule.lower) + "), more than " + std::string(upper.name) + ", which is " +
-                quoted(print_value(upper, out.of(rule.upper).value)) + " (" + out.origin_text(rule.upper) + ")");
+                in_quotes(print_value(upper, out.of(rule.upper).value)) + " (" + out.origin_text(rule.upper) + ")");
     }
   if (!wrong.sentences.empty()) return std::unexpected(std::move(wrong));
   return out;

@@ -100,7 +100,7 @@ std::string_view example(option_kind kind) noexcept {
 }
 
 std::string not_a(const option_description& what, std::string_view text, const read_number& found) {
-  std::string out = quoted(text);
+  std::string out = in_quotes(text);
   const bool is_time = what.kind == option_kind::duration || what.kind == option_kind::duration_or_never;
   if (what.kind == option_kind::count) {
     out += found.fault == number_fault::too_large ? " is more than 64 bits hold" : " is no whole number";
@@ -165,7 +165,7 @@ std::expected<option_value, std::string> parse_number(const option_description& 
   // The largest duration is the word never, and nothing else.
   const bool outside = found.value < what.low || found.value > what.high ||
                        (what.kind == option_kind::duration_or_never && found.value == never);
-  if (outside) return wrong(quoted(text) + " is outside its range, " + range_text(what));
+  if (outside) return wrong(in_quotes(text) + " is outside its range, " + range_text(what));
   return out;
 }
 
@@ -178,14 +178,14 @@ std::expected<option_value, std::string> parse_list(const option_description& wh
     out.text += one;
     return true;
   });
-  if (!complete) return wrong(quoted(text) + " has an empty entry; words, separated by commas");
+  if (!complete) return wrong(in_quotes(text) + " has an empty entry; words, separated by commas");
   if (std::string sentence = objection(what, out); !sentence.empty()) return wrong(std::move(sentence));
   return out;
 }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 80;
   std::string out = "'";
   for (const char c : text.substr(0, longest)) out += is_printable(c) ? c : '?';
@@ -205,22 +205,23 @@ option_value initial_of(const option_description& what) {
 std::string objection(const option_description& what, const option_value& value) {
   switch (what.kind) {
     case option_kind::choice:
-      return is_choice(what, value.text) ? "" : quoted(value.text) + " is none of " + range_text(what);
+      return is_choice(what, value.text) ? "" : in_quotes(value.text) + " is none of " + range_text(what);
     case option_kind::text:
     case option_kind::list:
-      if (!std::ranges::all_of(value.text, is_printable)) return quoted(value.text) + " has characters that no text may have";
+      if (!std::ranges::all_of(value.text, is_printable)) 
+        return in_quotes(value.text) + " has characters that no text may have; " + range_text(what);
       if (value.text.size() >= what.low && value.text.size() <= what.high) return "";
-      return (value.text.empty() ? std::string("it is empty") : quoted(value.text) + " is too short or too long") + "; " +
+      return (value.text.empty() ? std::string("it is empty") : in_quotes(value.text) + " is too short or too long") + "; " +
              range_text(what);
     default:
       if (value.number >= what.low && value.number <= what.high) return "";
-      return quoted(print_value(what, value)) + " is outside its range, " + range_text(what);
+      return in_quotes(print_value(what, value)) + " is outside its range, " + range_text(what);
   }
 }
 
 std::expected<option_value, std::string> parse_value(const option_description& what, std::string_view text) {
   if (what.kind == option_kind::boolean) {
-    if (text != "true" && text != "false") return wrong(quoted(text) + " is neither true nor false");
+    if (text != "true" && text != "false") return wrong(in_quotes(text) + " is neither true nor false");
     return option_value{text == "true" ? 1u : 0u, {}};
   }
   if (is_number(what.kind)) return parse_number(what, text);
