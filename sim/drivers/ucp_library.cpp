@@ -157,21 +157,19 @@ call::call(function f, const void* subject)
   }
   fault_plan& plan = fault_plan::of(w);
   // From an event of its own: the caller is a fiber of this very host.
-  if (plan.strike(h, "host.crash") != nullptr) {
-    w.at(w.now(), [&h] {
-      if (h.alive()) h.crash();
+  if (const fault* const f1 = plan.strike(h, "host.crash"); f1 != nullptr) {
+    const std::int64_t again_ns = f1->what == "restart" ? std::max<std::int64_t>(f1->value, 0) : -1;
+    h.at(w.now(), [&h, &w, again_ns] {
+      h.crash();
+      if (again_ns >= 0) w.at(w.now() + again_ns, [&h] { h.restart(); });
     });
   }
   if (const fault* const f2 = plan.strike(h, "host.pause"); f2 != nullptr) {
     const std::int64_t pause_ns = f2->value;
-    w.at(w.now(), [&h, &w, pause_ns] {
-      if (!h.alive() || h.paused()) return;
+    h.at(w.now(), [&h, &w, pause_ns] {
+      if (h.paused()) return;
       h.pause();
-      if (pause_ns > 0) {
-        w.at(w.now() + pause_ns, [&h] {
-          if (h.alive() && h.paused()) h.resume();
-        });
-      }
+      if (pause_ns > 0) h.at(w.now() + pause_ns, [&h] { h.resume(); });
     });
   }
 }

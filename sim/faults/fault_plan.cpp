@@ -21,13 +21,21 @@ constexpr auto points = std::to_array<fault_point>({
      "only (one_way)",
      "both|one_way"},
     {"fabric.reset", "the stream of this message breaks; both ends learn it after the usual detection time", "reset"},
+    {"fabric.slow", "from this message on everything on its way to the same host takes value ns longer", "slow"},
     {"heap", "an allocation of core fails (fail: at any named site; or the name of one site)", "fail|*"},
-    {"host.crash", "the host crashes right after this driver call began", "crash"},
+    {"host.crash",
+     "the host crashes right after this driver call began, for good (crash) or to start again under its name and "
+     "address value ns later (restart)",
+     "crash|restart"},
     {"host.pause", "the host's fibers stop right after this driver call began, for value ns (0: for ever)", "pause"},
     {"nic.deregister",
      "a deregistration takes value ns longer (slow), never returns (never), fails while the pages stay pinned (error) "
      "or says yes and does nothing (lie); the library answers OK to the last two",
      "slow|never|error|lie"},
+    {"nic.device",
+     "with one-sided lanes: the device fails for good (fatal), or its port is down for value ns (port_down; 0: for "
+     "ever); passed when a GET is posted",
+     "fatal|port_down"},
     {"nic.register",
      "a registration is refused for want of memory (refuse) or of a table entry (limit), takes value ns longer "
      "(delay), never returns (never), or covers one page less than asked (short)",
@@ -79,6 +87,13 @@ constexpr std::size_t no_point = points.size();
 std::size_t find_point(std::string_view name) noexcept {
   const auto found = std::ranges::lower_bound(points, name, {}, &fault_point::name);
   return found != points.end() && found->name == name ? static_cast<std::size_t>(found - points.begin()) : no_point;
+}
+
+// After such a fault somebody may wait for what never comes, or not before the trouble ends, and nobody is to blame.
+bool may_keep_waiting(std::string_view kind) noexcept {
+  constexpr std::string_view kinds[] = {"both",  "crash",          "hang",  "never",   "one_way",
+                                        "pause", "orphaned_never", "reset", "restart", "silent"};
+  return std::ranges::find(kinds, kind) != std::end(kinds);
 }
 
 // 0: not a kind of the point; 1: named; 2: only through "*".
@@ -167,6 +182,7 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
     if (chosen != nullptr) continue;
     if (a.passed < a.what.nth || a.passed - a.what.nth >= a.what.times) continue;
     ++a.struck;
+    if (may_keep_waiting(a.what.what)) w.excuse_waiting();
     w.log(&h, hardware_event::fault_fired, i, a.struck);
     chosen = &a.what;
   }

@@ -133,6 +133,8 @@ std::int64_t fabric::disturb(const std::shared_ptr<stream>& s, side from) {
     partition(*sender, *receiver, f->what == "one_way");
     if (f->value > 0) world_.at(world_.now() + f->value, [this, sender, receiver] { heal(*sender, *receiver); });
   }
+  if (const fault* const f = plan.strike(*sender, "fabric.slow"); f != nullptr && sender != receiver)
+    between(*sender, *receiver).extra_ns = f->value;
   if (plan.strike(*sender, "fabric.reset") != nullptr) {
     for (const side where : {side::client, side::server}) {
       world_.at(world_.now() + settings.detection_low_ns,
@@ -169,7 +171,7 @@ void fabric::transmit(parcel p, std::int64_t extra_ns) {
   const auto wire_ns = static_cast<std::int64_t>(p.bytes) * 1000 / std::max<std::int64_t>(1, settings.bytes_per_us);
   // Links are queues: what is sent later leaves later, whatever stream it belongs to.
   l.busy_until = std::max(now, l.busy_until) + wire_ns;
-  std::int64_t arrival = l.busy_until + extra_ns;
+  std::int64_t arrival = l.busy_until + l.extra_ns + extra_ns;
   if (machine_of(from) == machine_of(to)) {
     arrival += settings.loopback_latency_ns;
   } else {
@@ -251,6 +253,11 @@ void fabric::mend(host& from, host& to) {
   for (parcel& p : waiting) schedule(std::move(p), world_.now() + settings.latency_ns);
 }
 
+bool fabric::has_way(const host& from, const host& to) const noexcept {
+  const auto found = links_.find({from.index(), to.index()});
+  return found == links_.end() || !found->second.cut;
+}
+
 void fabric::partition(host& a, host& b, bool one_way) {
   kernel_scope scope;
   cut(a, b);
@@ -261,6 +268,11 @@ void fabric::heal(host& a, host& b) {
   kernel_scope scope;
   mend(a, b);
   mend(b, a);
+}
+
+void fabric::slow(host& from, host& to, std::int64_t extra_ns) {
+  kernel_scope scope;
+  between(from, to).extra_ns = extra_ns;
 }
 
 void fabric::host_crashed(host& h) {

@@ -141,10 +141,14 @@ class fabric {
   /// way, as `reset`; not at all if `quietly` (both have agreed by packets).
   void close(const std::shared_ptr<stream>& s, side from, bool quietly = false);
 
+  /// Whether anything that `from` sends now arrives at `to`.
+  bool has_way(const host& from, const host& to) const noexcept;
   /// Cuts the link from `a` to `b`, and back unless `one_way`.
   void partition(host& a, host& b, bool one_way = false);
   /// Both ways. What waited arrives, in order.
   void heal(host& a, host& b);
+  /// From here on what goes from `from` to `to` takes `extra_ns` longer.
+  void slow(host& from, host& to, std::int64_t extra_ns);
 
  private:
   enum class parcel_kind : std::uint8_t { connect, data, broke };
@@ -159,6 +163,7 @@ class fabric {
   };
   struct link {
     std::int64_t busy_until = 0;
+    std::int64_t extra_ns = 0;
     bool cut = false;
     std::uint32_t cuts = 0;  // a late time-out knows by it whether this is still the same cut
     std::vector<parcel> waiting;
