@@ -31,9 +31,9 @@ json backends(const findings& all) {
 
 json devices(const findings& all) {
   json out = json::array();
-  for (const tool::rdma_device& device : all.rdma_devices) {
+  for (const tool::nic& device : all.nics) {
     json ports = json::array();
-    for (const tool::rdma_port& port : device.ports)
+    for (const tool::nic_port& port : device.ports)
       ports.push_back({{"port", port.number}, {"state", port.state}, {"link", port.link}});
     out.push_back({{"name", device.name}, {"firmware", device.firmware}, {"ports", std::move(ports)}});
   }
@@ -68,6 +68,7 @@ json process(const findings& all) {
           {"mappings", all.mappings.in_use},
           {"max_map_count", all.mappings.limit ? json(*all.mappings.limit) : json()},
           {"fork_protection", all.pages_can_be_kept_from_children},
+          {"memory_functions_patched", all.memory_functions_patched},
           {"signals", std::move(signals)},
           {"ucx_variables", all.ucx_variables}};
 }

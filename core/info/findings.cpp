@@ -5,6 +5,7 @@
 #include <holdfast/backends/ucx/inspect.hpp>
 #include <holdfast/environment.hpp>
 #include <holdfast/platform/clock.hpp>
+#include <holdfast/platform/process.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,7 +50,7 @@ backend find_ucx(const configuration& options) {
   out.found = used.has_value();
   if (used) {
     out.version = used->version;
-    out.text = "compiled for " + used->compiled_for + " or newer";
+    out.text = "built for " + used->compiled_for + " or newer";
   } else {
     out.text = words_of(used.error());
     if (all) out.text += " with transport.transports " + transports;
@@ -57,7 +58,7 @@ backend find_ucx(const configuration& options) {
   return out;
 }
 
-std::string absent_verbs(const std::vector<tool::rdma_device>& devices) {
+std::string absent_verbs(const std::vector<tool::nic>& devices) {
   const std::string text = "not in this version; ";
   if (devices.empty()) return text + "the kernel knows no RDMA device";
   return text + "UCX reaches the RDMA devices below";
@@ -89,6 +90,9 @@ void add_warnings(findings& all) {
                            ", more than this machine's memory");
   if (all.mappings.limit && all.mappings.in_use > *all.mappings.limit / 2)
     all.warnings.push_back("more than half of the mappings that vm.max_map_count allows are in use");
+  if (all.memory_functions_patched)
+    all.warnings.push_back("mmap or munmap of this process is patched, by a library that was loaded before Holdfast could "
+                           "tell it not to");
   for (const tool::signal_owner& signal : all.signals)
     if (signal.owner.find("libucs") != std::string::npos)
       all.warnings.push_back(signal.signal + " is handled by UCX: it was loaded before Holdfast could tell it not to");
@@ -101,10 +105,10 @@ findings find(configuration options) {
   out.version = HOLDFAST_VERSION;
   out.build = tool::program_build_id();
   out.ucx_variables = variables_of_ucx();
-  out.rdma_devices = tool::rdma_devices();
+  out.nics = tool::nics();
   out.backends.push_back(find_ucx(options));
-  out.backends.push_back({"host", true, {}, "locks pages in place: this process alone, no transfers", {}});
-  out.backends.push_back({"verbs", false, {}, absent_verbs(out.rdma_devices), {}});
+  out.backends.push_back({"host", true, {}, "locks pages in place, for this process alone; no transfers", {}});
+  out.backends.push_back({"verbs", false, {}, absent_verbs(out.nics), {}});
   out.backends.push_back({"cuda", false, {}, absent_cuda(), {}});
   out.system = tool::system_name();
   out.processors = tool::processors();
@@ -117,6 +121,7 @@ findings find(configuration options) {
   out.may_lock_more = tool::may_lock_beyond_limits();
   out.mappings = tool::mappings();
   out.pages_can_be_kept_from_children = tool::pages_can_be_kept_from_children();
+  out.memory_functions_patched = platform::look_at_process().memory_functions_patched;
   out.signals = tool::signal_owners();
   out.file = configuration_file();
   out.configuration = std::move(options);

@@ -32,7 +32,7 @@ struct backend {
 struct findings {
   std::string version, build;
   std::vector<backend> backends;
-  std::vector<tool::rdma_device> rdma_devices;
+  std::vector<tool::nic> nics;
 
   tool::operating_system system;
   std::uint64_t processors = 0, memory_bytes = 0, page_bytes = 0;
@@ -45,6 +45,8 @@ struct findings {
   tool::mapping_count mappings;
 
   bool pages_can_be_kept_from_children = false;
+  /// The process's mmap or munmap jumps to somebody else.
+  bool memory_functions_patched = false;
   std::vector<tool::signal_owner> signals;
   /// UCX's own variables, as they were before it was loaded: "UCX_TLS=tcp".
   std::vector<std::string> ucx_variables;

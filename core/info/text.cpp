@@ -46,16 +46,16 @@ std::string lanes_text(const std::vector<lane>& lanes, bool allowed) {
 void add_backends(page& out, const findings& all) {
   out.heading("Backends");
   for (const backend& one : all.backends) {
-    std::string text = one.found ? "found" : "absent";
-    if (!one.version.empty()) text += ", version " + one.version;
-    out.row(one.kind, text + ": " + one.text);
-    if (const std::string used = lanes_text(one.lanes, true); !used.empty()) out.row("", "may use " + used);
+    std::string text = one.found ? "found: " : "absent: ";
+    if (!one.version.empty()) text += "version " + one.version + ", ";
+    out.row(one.kind, text + one.text);
+    if (const std::string used = lanes_text(one.lanes, true); !used.empty()) out.row("", "uses " + used);
     if (const std::string unused = lanes_text(one.lanes, false); !unused.empty())
-      out.row("", "there, but not in transport.transports: " + unused);
+      out.row("", "there, but not in use: " + unused);
   }
-  for (const tool::rdma_device& device : all.rdma_devices) {
+  for (const tool::nic& device : all.nics) {
     std::string text = "firmware " + device.firmware;
-    for (const tool::rdma_port& port : device.ports)
+    for (const tool::nic_port& port : device.ports)
       text += "; port " + count(port.number) + " " + port.state + " (" + port.link + ")";
     out.row(device.name, text);
   }
@@ -69,9 +69,9 @@ void add_machine(page& out, const findings& all) {
   out.row("page size", tool::bytes_text(all.page_bytes));
   std::string huge;
   for (const tool::huge_page_pool& pool : all.huge_pages)
-    huge += "of " + tool::bytes_text(pool.page_bytes) + ": " + count(pool.pages) + ", " + count(pool.free_pages) + " free; ";
+    huge += count(pool.pages) + " of " + tool::bytes_text(pool.page_bytes) + " (" + count(pool.free_pages) + " free), ";
   out.row("huge pages",
-          huge + "transparent: " + (all.transparent_huge_pages.empty() ? "the kernel has none" : all.transparent_huge_pages));
+          huge + "transparent " + (all.transparent_huge_pages.empty() ? "the kernel has none" : all.transparent_huge_pages));
   for (const tool::numa_node& node : all.numa_nodes)
     out.row("NUMA node " + count(node.id), "processors " + (node.processors.empty() ? "none" : node.processors) + ", " +
                                                tool::about_bytes_text(node.total_bytes) + ", " +
@@ -90,6 +90,7 @@ void add_process(page& out, const findings& all) {
                           (all.mappings.limit ? ", vm.max_map_count " + count(*all.mappings.limit) : ""));
   out.row("fork", all.pages_can_be_kept_from_children ? "registered pages can be kept from children (MADV_DONTFORK)"
                                                       : "registered pages cannot be kept from children: do not fork");
+  out.row("mmap, munmap", all.memory_functions_patched ? "patched by a library" : "the system's own");
   for (const tool::signal_owner& signal : all.signals) out.row(signal.signal, signal.owner);
   if (all.ucx_variables.empty()) out.row("UCX variables", "none");
   for (const std::string& one : all.ucx_variables) out.row(&one == &all.ucx_variables.front() ? "UCX variables" : "", one);

@@ -169,10 +169,10 @@ std::vector<signal_owner> signal_owners() {
   return out;
 }
 
-std::vector<rdma_device> rdma_devices() {
-  std::vector<rdma_device> out;
+std::vector<nic> nics() {
+  std::vector<nic> out;
   for (const fs::path& at : entries("/sys/class/infiniband")) {
-    rdma_device device{at.filename().native(), line_in(at / "fw_ver"), {}};
+    nic device{at.filename().native(), line_in(at / "fw_ver"), {}};
     for (const fs::path& port : entries((at / "ports").c_str())) {
       // "4: ACTIVE"
       const std::string state = line_in(port / "state");

@@ -60,18 +60,18 @@ struct signal_owner {
 /// Of SIGSEGV, SIGBUS and SIGHUP, which libraries like to take.
 std::vector<signal_owner> signal_owners();
 
-struct rdma_port {
+struct nic_port {
   std::uint64_t number = 0;
   std::string state;  // "ACTIVE"
   std::string link;   // "InfiniBand", "Ethernet"
 };
-struct rdma_device {
+struct nic {
   std::string name;
   std::string firmware;
-  std::vector<rdma_port> ports;
+  std::vector<nic_port> ports;
 };
 /// That the kernel knows.
-std::vector<rdma_device> rdma_devices();
+std::vector<nic> nics();
 
 /// The value of a variable, or none.
 std::optional<std::string> variable(const char* name);

@@ -70,6 +70,7 @@ class Info(unittest.TestCase):
         self.assertGreater(process["mappings"], 0)
         self.assertEqual(process["max_map_count"], int(Path("/proc/sys/vm/max_map_count").read_text()))
         self.assertEqual(process["signals"], {"SIGSEGV": "default", "SIGBUS": "default", "SIGHUP": "default"})
+        self.assertFalse(process["memory_functions_patched"])
         self.assertIsNone(document["file"])
         for option in document["options"]:
             self.assertEqual((option["origin"], option["where"]), ("default", "default"))
