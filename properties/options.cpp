@@ -20,9 +20,14 @@ struct unit {
   const char* name;
   std::uint64_t factor;
 };
-constexpr unit size_units[] = {{"", 1}, {"B", 1}, {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40}};
-constexpr unit time_units[] = {{"ns", 1},         {"us", 1'000},           {"ms", 1'000'000},
-                               {"s", 1'000'000'000}, {"min", 60'000'000'000}, {"h", 3'600'000'000'000}};
+constexpr unit size_units[] = {
+    {"", 1}, {"B", 1}, {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40}};
+constexpr unit time_units[] = {{"ns", 1},
+                               {"us", 1'000},
+                               {"ms", 1'000'000},
+                               {"s", 1'000'000'000},
+                               {"min", 60'000'000'000},
+                               {"h", 3'600'000'000'000}};
 
 bool is_time(option_kind kind) { return kind == option_kind::duration || kind == option_kind::duration_or_never; }
 
@@ -49,7 +54,9 @@ std::uint64_t between(std::uint64_t low, std::uint64_t high) {
   return low + (span == 0 ? any_number() : any_number() % span);
 }
 
-bool in_range(const option_description& what, std::uint64_t number) { return number >= what.low && number <= what.high; }
+bool in_range(const option_description& what, std::uint64_t number) {
+  return number >= what.low && number <= what.high;
+}
 
 }  // namespace
 
@@ -70,8 +77,8 @@ RC_GTEST_PROP(OptionsProperties, ANumberWithAUnitIsTheirProductOrRefused, ()) {
   const std::uint64_t count = any_number();
   const bool overflows = count != 0 && in.factor > UINT64_MAX / count;
   const std::uint64_t product = overflows ? 0 : count * in.factor;
-  const bool fits = !overflows && in_range(what, product) &&
-                    !(what.kind == option_kind::duration_or_never && product == INT64_MAX);
+  const bool fits =
+      !overflows && in_range(what, product) && !(what.kind == option_kind::duration_or_never && product == INT64_MAX);
   const auto read = parse_value(what, std::to_string(count) + in.name);
   RC_ASSERT(read.has_value() == fits);
   if (fits) RC_ASSERT(read->number == product);
@@ -139,7 +146,7 @@ RC_GTEST_PROP(OptionsProperties, TheStrongestSourceDecidesForEachOptionAlone, ()
     if (set & 1) given.file.push_back({std::string(table[i].name), text, "f.toml", static_cast<unsigned>(i + 1)});
     if (set & 2) given.environment.push_back({std::string(table[i].variable), text});
     if (set & 4) given.arguments.push_back({std::string(table[i].name), text});
-    expected[i] = set & 4 ? origin_kind::argument
+    expected[i] = set & 4   ? origin_kind::argument
                   : set & 2 ? origin_kind::environment
                   : set & 1 ? origin_kind::file
                             : origin_kind::initial;

@@ -46,7 +46,7 @@ std::expected<std::string, std::string> contents(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::unexpected(file + ": cannot be opened: " + why(errno));
   std::string text;
-  struct stat about {};
+  struct stat about{};
   int failed = ::fstat(descriptor, &about) != 0 ? errno : 0;
   if (failed == 0 && !S_ISREG(about.st_mode)) {
     ::close(descriptor);

@@ -70,7 +70,8 @@ class reader {
     } else if (const auto* const list = node.as_array()) {
       take_list(*what, *list, line);
     } else if (!is_number(what->kind)) {
-      refuse(line, name, what->kind == option_kind::list ? "needs a list, as [\"tcp\", \"self\"]" : "needs a text in quotes");
+      refuse(line, name,
+             what->kind == option_kind::list ? "needs a list, as [\"tcp\", \"self\"]" : "needs a text in quotes");
     } else if (const auto* const number = node.as_integer()) {
       found_.push_back({name, std::to_string(number->get()), file_, line});
     } else if (const auto* const flag = node.as_boolean()) {

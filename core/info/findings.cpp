@@ -67,7 +67,8 @@ std::string absent_verbs(const std::vector<tool::nic>& devices) {
 std::string absent_cuda() {
   std::ifstream driver("/proc/driver/nvidia/version");
   std::string line;
-  return std::getline(driver, line) ? "not in this version; " + line : "not in this version; no NVIDIA driver is loaded";
+  return std::getline(driver, line) ? "not in this version; " + line
+                                    : "not in this version; no NVIDIA driver is loaded";
 }
 
 std::vector<std::string> variables_of_ucx() {
@@ -91,8 +92,9 @@ void add_warnings(findings& all) {
   if (all.mappings.limit && all.mappings.in_use > *all.mappings.limit / 2)
     all.warnings.push_back("more than half of the mappings that vm.max_map_count allows are in use");
   if (all.memory_functions_patched)
-    all.warnings.push_back("mmap or munmap of this process is patched, by a library that was loaded before Holdfast could "
-                           "tell it not to");
+    all.warnings.push_back(
+        "mmap or munmap of this process is patched, by a library that was loaded before Holdfast could "
+        "tell it not to");
   for (const tool::signal_owner& signal : all.signals)
     if (signal.owner.find("libucs") != std::string::npos)
       all.warnings.push_back(signal.signal + " is handled by UCX: it was loaded before Holdfast could tell it not to");

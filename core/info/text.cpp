@@ -70,8 +70,8 @@ void add_machine(page& out, const findings& all) {
   std::string huge;
   for (const tool::huge_page_pool& pool : all.huge_pages)
     huge += count(pool.pages) + " of " + tool::bytes_text(pool.page_bytes) + " (" + count(pool.free_pages) + " free), ";
-  out.row("huge pages",
-          huge + "transparent " + (all.transparent_huge_pages.empty() ? "the kernel has none" : all.transparent_huge_pages));
+  out.row("huge pages", huge + "transparent " +
+                            (all.transparent_huge_pages.empty() ? "the kernel has none" : all.transparent_huge_pages));
   for (const tool::numa_node& node : all.numa_nodes)
     out.row("NUMA node " + count(node.id), "processors " + (node.processors.empty() ? "none" : node.processors) + ", " +
                                                tool::about_bytes_text(node.total_bytes) + ", " +
@@ -93,7 +93,8 @@ void add_process(page& out, const findings& all) {
   out.row("mmap, munmap", all.memory_functions_patched ? "patched by a library" : "the system's own");
   for (const tool::signal_owner& signal : all.signals) out.row(signal.signal, signal.owner);
   if (all.ucx_variables.empty()) out.row("UCX variables", "none");
-  for (const std::string& one : all.ucx_variables) out.row(&one == &all.ucx_variables.front() ? "UCX variables" : "", one);
+  for (const std::string& one : all.ucx_variables)
+    out.row(&one == &all.ucx_variables.front() ? "UCX variables" : "", one);
 }
 
 void add_configuration(page& out, const findings& all) {

@@ -100,7 +100,7 @@ operating_system system_name() {
 std::uint64_t processors() { return std::thread::hardware_concurrency(); }
 
 std::uint64_t memory_bytes() {
-  struct sysinfo found {};
+  struct sysinfo found{};
   return sysinfo(&found) == 0 ? std::uint64_t{found.totalram} * found.mem_unit : 0;
 }
 
@@ -127,7 +127,8 @@ std::vector<huge_page_pool> huge_pages() {
   std::vector<huge_page_pool> out;
   for (const fs::path& at : entries("/sys/kernel/mm/hugepages"))
     if (const auto kib = number_after(at.filename().native(), "hugepages-"))
-      out.push_back({*kib * 1024, number_in(at / "nr_hugepages").value_or(0), number_in(at / "free_hugepages").value_or(0)});
+      out.push_back(
+          {*kib * 1024, number_in(at / "nr_hugepages").value_or(0), number_in(at / "free_hugepages").value_or(0)});
   std::ranges::sort(out, {}, &huge_page_pool::page_bytes);
   return out;
 }
@@ -151,11 +152,11 @@ std::vector<signal_owner> signal_owners() {
   constexpr std::pair<int, const char*> asked[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGHUP, "SIGHUP"}};
   std::vector<signal_owner> out;
   for (const auto& [number, name] : asked) {
-    struct sigaction now {};
+    struct sigaction now{};
     std::string owner = "unknown";
     if (::sigaction(number, nullptr, &now) == 0) {
       void* const handler = (now.sa_flags & SA_SIGINFO) != 0 ? reinterpret_cast<void*>(now.sa_sigaction)
-                                                              : reinterpret_cast<void*>(now.sa_handler);
+                                                             : reinterpret_cast<void*>(now.sa_handler);
       Dl_info found{};
       if (handler == reinterpret_cast<void*>(SIG_DFL))
         owner = "default";
@@ -243,8 +244,9 @@ std::string about_bytes_text(std::uint64_t bytes) {
     ++unit;
   }
   char text[32];
-  std::snprintf(text, sizeof text, value < 100 && value != static_cast<double>(static_cast<int>(value)) ? "%.1f %s" : "%.0f %s",
-                value, units[unit]);
+  std::snprintf(text, sizeof text,
+                value < 100 && value != static_cast<double>(static_cast<int>(value)) ? "%.1f %s" : "%.0f %s", value,
+                units[unit]);
   return text;
 }
 

@@ -34,7 +34,9 @@ std::string capitals(std::string_view text) {
 }
 
 constexpr std::string_view forms[][2] = {
-    {"size", "bytes, or a number with KiB, MiB, GiB or TiB: 64MiB. Suffixes that can be read in two ways (64M, 64MB) are refused"},
+    {"size",
+     "bytes, or a number with KiB, MiB, GiB or TiB: 64MiB. Suffixes that can be read in two ways (64M, 64MB) are "
+     "refused"},
     {"duration", "a number with ns, us, ms, s, min or h: 250ms. Without a unit it is refused; some may be never"},
     {"number", "digits alone"},
     {"true or false", "these two words"},
@@ -45,8 +47,10 @@ constexpr std::string_view forms[][2] = {
 
 constexpr std::string_view order_text =
     "Of an option that is given more than once the argument wins over the variable, that over the file, that over the "
-    "default. All of them are read before anything starts: whatever is wrong, in whichever of them, is reported with its "
-    "place, the option, the value and the range, and nothing is applied. An unknown key in a file is an error, with the "
+    "default. All of them are read before anything starts: whatever is wrong, in whichever of them, is reported with "
+    "its "
+    "place, the option, the value and the range, and nothing is applied. An unknown key in a file is an error, with "
+    "the "
     "nearest known name; an unknown variable that begins with HOLDFAST_ is a warning.";
 
 constexpr std::string_view file_text =
@@ -81,9 +85,9 @@ std::string cell(std::string_view text) {
 }  // namespace
 
 man_page::man_page(std::string_view name, int section, std::string_view summary) {
-  out_ = ".\\\" Generated from the tables of options by the test OptionsDocument.\n.TH " + capitals(escaped(name)) + " " +
-         std::to_string(section) + " \"\" \"Holdfast " HOLDFAST_VERSION "\"\n.SH NAME\n" + escaped(name) + " \\- " +
-         escaped(summary) + "\n";
+  out_ = ".\\\" Generated from the tables of options by the test OptionsDocument.\n.TH " + capitals(escaped(name)) +
+         " " + std::to_string(section) + " \"\" \"Holdfast " HOLDFAST_VERSION "\"\n.SH NAME\n" + escaped(name) +
+         " \\- " + escaped(summary) + "\n";
 }
 
 void man_page::section(std::string_view title) { out_ += ".SH " + capitals(escaped(title)) + "\n"; }
@@ -104,8 +108,9 @@ std::string manual(const program& of) {
     if (option.how == given_as::hidden) continue;
     std::string text(option.what.text);
     if (const std::string values = value_text(option); !values.empty()) text += " (" + values + ")";
-    page.item(std::string(option.what.name) + (option.how == given_as::flag ? "" : " " + std::string(option.placeholder)),
-              text);
+    page.item(
+        std::string(option.what.name) + (option.how == given_as::flag ? "" : " " + std::string(option.placeholder)),
+        text);
   }
   page.item("--version", "name and version");
   page.item("--help", "the options, on standard output");
@@ -113,7 +118,8 @@ std::string manual(const program& of) {
     page.section("options of the library");
     page.paragraph("Each may be given as an argument, --NAME VALUE; see holdfast.toml(5).");
     for (const library::option_description& what : library::option_table())
-      page.item("--" + std::string(what.name), std::string(what.text) + " (" + details(what) + "; otherwise " + initial(what) + ")");
+      page.item("--" + std::string(what.name),
+                std::string(what.text) + " (" + details(what) + "; otherwise " + initial(what) + ")");
     page.section("environment");
     page.item("HOLDFAST_CONFIG", "the file to read instead of holdfast.toml in the working directory");
     page.item("HOLDFAST_...", "every option of the library; see holdfast.toml(5)");
@@ -124,7 +130,8 @@ std::string manual(const program& of) {
   for (const titled_text& exit : of.exits) page.item(exit.title, exit.text);
   page.section("see also");
   std::string others;
-  for (const std::string_view other : {"holdfast-info(1)", "holdfast-sim(1)", "holdfast-smoke(1)", "holdfast.toml(5)"}) {
+  for (const std::string_view other :
+       {"holdfast-info(1)", "holdfast-sim(1)", "holdfast-smoke(1)", "holdfast.toml(5)"}) {
     if (other.starts_with(std::string(of.name) + "(")) continue;
     others.append(others.empty() ? "" : ", ").append(other);
   }
@@ -136,8 +143,9 @@ std::string file_manual() {
   man_page page("holdfast.toml", 5, "options of the Holdfast library");
   page.section("description");
   page.paragraph(file_text);
-  page.paragraph("It is written in TOML: a table for each subsystem, a key for each option. Sizes and durations are texts "
-                 "in quotes, except sizes in bytes; lists may be lists of texts.");
+  page.paragraph(
+      "It is written in TOML: a table for each subsystem, a key for each option. Sizes and durations are texts "
+      "in quotes, except sizes in bytes; lists may be lists of texts.");
   page.paragraph(order_text);
   page.paragraph(names_text);
   page.section("values");
@@ -151,19 +159,21 @@ std::string file_manual() {
   for (const library::option_description& what : library::option_table())
     page.item(what.variable, std::string(what.name));
   page.section("example");
-  page.example("[pinned]\nregistered_bytes_budget = \"8GiB\"\narena_reclaim_after = \"10min\"\n\n[transport]\n"
-               "listen_address = \"192.0.2.7:0\"\ntransports = [\"tcp\"]");
+  page.example(
+      "[pinned]\nregistered_bytes_budget = \"8GiB\"\narena_reclaim_after = \"10min\"\n\n[transport]\n"
+      "listen_address = \"192.0.2.7:0\"\ntransports = [\"tcp\"]");
   page.section("see also");
   page.paragraph("holdfast-info(1), which shows the value of every option and where it came from.");
   return page.text();
 }
 
 std::string options_document() {
-  std::string out = "# Options\n\nEvery option of the library, out of `core/holdfast/options/options.def`; this page is generated "
-                    "from that table by the test `OptionsDocument`. `holdfast-info` shows the values in force, each with its "
-                    "origin.\n\n" +
-                    std::string(names_text) + " " + std::string(file_text) + "\n\n" + std::string(order_text) +
-                    "\n\n| Kind | Written as |\n| --- | --- |\n";
+  std::string out =
+      "# Options\n\nEvery option of the library, out of `core/holdfast/options/options.def`; this page is generated "
+      "from that table by the test `OptionsDocument`. `holdfast-info` shows the values in force, each with its "
+      "origin.\n\n" +
+      std::string(names_text) + " " + std::string(file_text) + "\n\n" + std::string(order_text) +
+      "\n\n| Kind | Written as |\n| --- | --- |\n";
   for (const auto& form : forms) out += "| " + std::string(form[0]) + " | " + std::string(form[1]) + " |\n";
   std::string_view subsystem;
   for (const library::option_description& what : library::option_table()) {

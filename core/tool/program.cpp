@@ -97,10 +97,11 @@ std::string help_text(const program& of) {
   add_row(out, "--help", "this text");
   if (of.configured) {
     out += "\n" +
-           wrapped("Options of the library, each also a variable (pinned.unmap_timeout: HOLDFAST_PINNED_UNMAP_TIMEOUT) "
-                   "and a key of holdfast.toml ([pinned] unmap_timeout); an argument wins over a variable, that over the "
-                   "file, that over the default:",
-                   0, terminal_columns) +
+           wrapped(
+               "Options of the library, each also a variable (pinned.unmap_timeout: HOLDFAST_PINNED_UNMAP_TIMEOUT) "
+               "and a key of holdfast.toml ([pinned] unmap_timeout); an argument wins over a variable, that over the "
+               "file, that over the default:",
+               0, terminal_columns) +
            "\n";
     for (const library::option_description& what : library::option_table())
       add_row(out, "--" + std::string(what.name),

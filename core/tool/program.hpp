@@ -28,11 +28,11 @@ struct usage_error {
 };
 
 enum class given_as : std::uint8_t {
-  flag,           // no value
-  once,           //
-  many,           // may be given more than once
-  seconds,        // once; a plain number counts seconds
-  hidden,         // once, and not shown: for this program's own children and for tests
+  flag,     // no value
+  once,     //
+  many,     // may be given more than once
+  seconds,  // once; a plain number counts seconds
+  hidden,   // once, and not shown: for this program's own children and for tests
 };
 
 struct program_option {
@@ -61,9 +61,9 @@ struct program {
 
 /// The line of one option of a program.
 constexpr holdfast::options::option_description described(std::string_view name, holdfast::options::option_kind kind,
-                                                           std::string_view choices, std::uint64_t low,
-                                                           std::uint64_t high, holdfast::options::initial_value initial,
-                                                           std::string_view text) noexcept {
+                                                          std::string_view choices, std::uint64_t low,
+                                                          std::uint64_t high, holdfast::options::initial_value initial,
+                                                          std::string_view text) noexcept {
   return {"", name, "", kind, choices, low, high, initial, "0.1", text};
 }
 

@@ -60,13 +60,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < table.size(); ++i) {
     const auto& setting = made->of(static_cast<options::option_id>(i));
     if (!options::objection(table[i], setting.value).empty()) std::abort();
-    const auto names = [&](const options::assignment& a) { return a.name == table[i].name || a.name == table[i].variable; };
-    const options::origin_kind strongest = std::ranges::any_of(given.arguments, names)     ? options::origin_kind::argument
-                                           : std::ranges::any_of(given.environment, [&](const auto& a) {
-                                               return a.name == table[i].variable;
-                                             })                                            ? options::origin_kind::environment
-                                           : std::ranges::any_of(given.file, names)        ? options::origin_kind::file
-                                                                                           : options::origin_kind::initial;
+    const auto names = [&](const options::assignment& a) {
+      return a.name == table[i].name || a.name == table[i].variable;
+    };
+    const options::origin_kind strongest =
+        std::ranges::any_of(given.arguments, names) ? options::origin_kind::argument
+        : std::ranges::any_of(given.environment, [&](const auto& a) { return a.name == table[i].variable; })
+            ? options::origin_kind::environment
+        : std::ranges::any_of(given.file, names) ? options::origin_kind::file
+                                                 : options::origin_kind::initial;
     if (setting.from.from != strongest) std::abort();
   }
   return 0;

@@ -33,7 +33,8 @@ std::size_t distance(std::string_view a, std::string_view b) noexcept {
 
 class search {
  public:
-  explicit search(std::string_view wrong) noexcept : wrong_(wrong), best_(std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
+  explicit search(std::string_view wrong) noexcept
+      : wrong_(wrong), best_(std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
   void offer(std::string_view known) noexcept { offer(known, wrong_); }
   void offer(std::string_view known, std::string_view as) noexcept {
     if (const std::size_t d = distance(as, known); d < best_) {
@@ -58,7 +59,8 @@ std::string place_of(origin_kind from, const assignment& given) {
 
 // "holdfast.toml:3: pinned.unmap_timeout: '5' has no unit; ...": in the place of an argument or a variable its own name
 // says which option it is.
-std::string complaint(origin_kind from, const assignment& given, const option_description& what, std::string_view sentence) {
+std::string complaint(origin_kind from, const assignment& given, const option_description& what,
+                      std::string_view sentence) {
   std::string out = place_of(from, given) + ": ";
   if (from != origin_kind::argument) out.append(what.name).append(": ");
   return out.append(sentence);
@@ -137,8 +139,7 @@ std::expected<configuration, refusal> resolve(const sources& given) {
     auto value = parse_value(what, one.value);
     if (!value) return wrong.add(complaint(from, one, what, value.error()));
     configuration::setting& place = out.settings_[static_cast<std::size_t>(&what - table.data())];
-    if (place.from.from == from)
-      return wrong.add(complaint(from, one, what, "it is given twice"));
+    if (place.from.from == from) return wrong.add(complaint(from, one, what, "it is given twice"));
     place = {std::move(*value), {from, one.file, one.line}};
   };
   const auto take_named = [&](origin_kind from, const assignment& one) {

@@ -56,11 +56,11 @@ TEST(OptionsConfiguration, ArgumentBeatsEnvironmentBeatsFileBeatsDefault) {
     ASSERT_TRUE(made) << all_of(made.error());
     const std::uint64_t seconds = set & 4 ? 3 : set & 2 ? 2 : set & 1 ? 1 : 5;
     EXPECT_EQ(made->number(option_id::pinned_unmap_timeout), seconds * 1'000'000'000) << set;
-    EXPECT_EQ(made->origin_text(option_id::pinned_unmap_timeout),
-              set & 4   ? "argument --pinned.unmap_timeout"
-              : set & 2 ? "environment HOLDFAST_PINNED_UNMAP_TIMEOUT"
-              : set & 1 ? "file f.toml:7"
-                        : "default");
+    EXPECT_EQ(made->origin_text(option_id::pinned_unmap_timeout), set & 4 ? "argument --pinned.unmap_timeout"
+                                                                  : set & 2
+                                                                      ? "environment HOLDFAST_PINNED_UNMAP_TIMEOUT"
+                                                                  : set & 1 ? "file f.toml:7"
+                                                                            : "default");
     EXPECT_EQ(made->origin_text(option_id::pinned_scrub_on_free), "default");
   }
 }
@@ -69,15 +69,17 @@ TEST(OptionsConfiguration, WhatIsWrongInAWeakerSourceIsSaidAllTheSame) {
   const std::string text =
       refused({{named(timeout, "3s")}, {named(timeout_variable, "soon")}, {in_file(timeout, "250", 12)}});
   EXPECT_NE(text.find("f.toml:12: pinned.unmap_timeout: '250' has no unit"), std::string::npos) << text;
-  EXPECT_NE(text.find("HOLDFAST_PINNED_UNMAP_TIMEOUT: pinned.unmap_timeout: 'soon' is no duration"), std::string::npos) << text;
+  EXPECT_NE(text.find("HOLDFAST_PINNED_UNMAP_TIMEOUT: pinned.unmap_timeout: 'soon' is no duration"), std::string::npos)
+      << text;
 }
 
 TEST(OptionsConfiguration, EveryOptionIsRefusedWithPlaceNameValueAndRangeFromEverySource) {
   for (const option_description& what : option_table()) {
     const std::string wrong = "\x7fwrong";
     const std::string name(what.name);
-    for (const std::string& text : {refused({{}, {}, {in_file(what.name, wrong, 3)}}),
-                                    refused({{}, {named(what.variable, wrong)}, {}}), refused({{named(what.name, wrong)}, {}, {}})}) {
+    for (const std::string& text :
+         {refused({{}, {}, {in_file(what.name, wrong, 3)}}), refused({{}, {named(what.variable, wrong)}, {}}),
+          refused({{named(what.name, wrong)}, {}, {}})}) {
       EXPECT_NE(text.find(name), std::string::npos) << text;
       EXPECT_NE(text.find("'?wrong'"), std::string::npos) << text;
       EXPECT_NE(text.find(range_text(what).substr(0, 4)), std::string::npos) << text;
@@ -102,8 +104,9 @@ TEST(OptionsConfiguration, AnUnknownKeyIsAnErrorThatNamesTheNearest) {
 
 TEST(OptionsConfiguration, AnUnknownVariableWithOurPrefixIsAWarning) {
   sources given;
-  given.environment = {named("HOLDFAST_PINNED_SCRUB_ON_FREEE", "true"), named("HOLDFAST_JOBS", "4"), named("PATH", "/bin"),
-                       named("HOLDFAST_CONFIG", "f.toml"), named("HOLDFAST_PINNED_SCRUB_ON_FREE", "true")};
+  given.environment = {named("HOLDFAST_PINNED_SCRUB_ON_FREEE", "true"), named("HOLDFAST_JOBS", "4"),
+                       named("PATH", "/bin"), named("HOLDFAST_CONFIG", "f.toml"),
+                       named("HOLDFAST_PINNED_SCRUB_ON_FREE", "true")};
   const auto made = resolve(given);
   ASSERT_TRUE(made);
   ASSERT_EQ(made->warnings().size(), 1u);
@@ -114,13 +117,15 @@ TEST(OptionsConfiguration, AnUnknownVariableWithOurPrefixIsAWarning) {
 }
 
 TEST(OptionsConfiguration, AnArgumentThatIsGivenTwiceIsRefused) {
-  EXPECT_EQ(refused({{named(timeout, "1s"), named(timeout, "2s")}, {}, {}}), "--pinned.unmap_timeout: it is given twice\n");
+  EXPECT_EQ(refused({{named(timeout, "1s"), named(timeout, "2s")}, {}, {}}),
+            "--pinned.unmap_timeout: it is given twice\n");
 }
 
 TEST(OptionsConfiguration, TwoOptionsOutOfOrderAreBothNamedWithTheirOrigins) {
-  EXPECT_EQ(refused({{named("pinned.max_arena_bytes", "1MiB")}, {}, {in_file("pinned.initial_arena_bytes", "2MiB", 9)}}),
-            "pinned.initial_arena_bytes is '2MiB' (file f.toml:9), more than pinned.max_arena_bytes, which is '1MiB' "
-            "(argument --pinned.max_arena_bytes)\n");
+  EXPECT_EQ(
+      refused({{named("pinned.max_arena_bytes", "1MiB")}, {}, {in_file("pinned.initial_arena_bytes", "2MiB", 9)}}),
+      "pinned.initial_arena_bytes is '2MiB' (file f.toml:9), more than pinned.max_arena_bytes, which is '1MiB' "
+      "(argument --pinned.max_arena_bytes)\n");
 }
 
 TEST(OptionsConfiguration, SentencesAreLimitedAndTheOthersCounted) {
@@ -142,7 +147,8 @@ TEST(OptionsConfiguration, TheStructsHaveTheDefaultsOfTheTable) {
 #include <holdfast/options/options.def>
   const ucx_device_options ucx = configured_ucx(defaults);
   const ucx_device_options plain_ucx;
-#define HOLDFAST_TRANSPORT_OPTION(name, member, ...) EXPECT_EQ(ucx.transport.member, plain_ucx.transport.member) << #name;
+#define HOLDFAST_TRANSPORT_OPTION(name, member, ...) \
+  EXPECT_EQ(ucx.transport.member, plain_ucx.transport.member) << #name;
 #include <holdfast/options/options.def>
   EXPECT_EQ(ucx.wire.transports, plain_ucx.wire.transports);
   EXPECT_EQ(ucx.library, plain_ucx.library);

@@ -15,7 +15,8 @@ namespace {
 
 using namespace options;
 
-constexpr option_description made(option_kind kind, std::uint64_t low, std::uint64_t high, std::string_view choices = {}) {
+constexpr option_description made(option_kind kind, std::uint64_t low, std::uint64_t high,
+                                  std::string_view choices = {}) {
   return {"x", "x.y", "HOLDFAST_X_Y", kind, choices, low, high, "", "0.1", "of a test"};
 }
 constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
@@ -112,7 +113,8 @@ TEST(OptionsValue, DurationsNeedAUnit) {
   EXPECT_EQ(number(time, "10s"), 10'000'000'000u);
   EXPECT_EQ(number(time, "5min"), 300'000'000'000u);
   EXPECT_EQ(number(time, "2h"), 7'200'000'000'000u);
-  for (const std::string_view wrong : {"", "s", "-1s", "1 s", "1s ", "1.5s", "3d", "never", "9223372036854775808ns", "2562048h"})
+  for (const std::string_view wrong :
+       {"", "s", "-1s", "1 s", "1s ", "1.5s", "3d", "never", "9223372036854775808ns", "2562048h"})
     EXPECT_FALSE(parse_value(time, wrong)) << wrong;
   EXPECT_NE(refused(time, "250").find("has no unit"), std::string::npos) << refused(time, "250");
   EXPECT_NE(refused(time, "0").find("has no unit"), std::string::npos);
@@ -131,7 +133,8 @@ TEST(OptionsValue, BooleansAreTrueOrFalse) {
   constexpr option_description flag = made(option_kind::boolean, 0, 1);
   EXPECT_EQ(number(flag, "true"), 1u);
   EXPECT_EQ(number(flag, "false"), 0u);
-  for (const std::string_view wrong : {"", "True", "yes", "1", "0", "on", "true "}) EXPECT_FALSE(parse_value(flag, wrong));
+  for (const std::string_view wrong : {"", "True", "yes", "1", "0", "on", "true "})
+    EXPECT_FALSE(parse_value(flag, wrong));
 }
 
 TEST(OptionsValue, ListsAreWordsBetweenCommas) {
@@ -145,7 +148,8 @@ TEST(OptionsValue, ListsAreWordsBetweenCommas) {
 TEST(OptionsValue, ChoicesAreNamedWhenNoneIsMeant) {
   constexpr option_description choice = made(option_kind::choice, 0, 0, "auto|ucx|host");
   EXPECT_EQ(parse_value(choice, "ucx")->text, "ucx");
-  for (const std::string_view wrong : {"", "UCX", "auto|ucx", "uc", "ucxx"}) EXPECT_FALSE(parse_value(choice, wrong)) << wrong;
+  for (const std::string_view wrong : {"", "UCX", "auto|ucx", "uc", "ucxx"})
+    EXPECT_FALSE(parse_value(choice, wrong)) << wrong;
   EXPECT_EQ(refused(choice, "moon"), "'moon' is none of auto, ucx or host");
 }
 

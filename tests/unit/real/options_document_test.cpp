@@ -36,8 +36,9 @@ std::string simulator_manual() {
   page.section("synopsis");
   page.paragraph("holdfast-sim COMMAND [OPTION]...");
   page.section("description");
-  page.paragraph("Runs the core of Holdfast, the same sources that production runs, against simulated network cards, memory, "
-                 "threads and time. Every choice of a run is recorded; the same trace replays the same run.");
+  page.paragraph(
+      "Runs the core of Holdfast, the same sources that production runs, against simulated network cards, memory, "
+      "threads and time. Every choice of a run is recorded; the same trace replays the same run.");
   for (const command_description& command : command_table) {
     const std::string mark = " " + std::string(command.name) + " ";
     page.section("holdfast-sim " + std::string(command.name));

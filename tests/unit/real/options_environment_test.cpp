@@ -39,14 +39,15 @@ std::string refused(std::string_view text) {
 }
 
 TEST(OptionsFile, ValuesOfEveryKindAreReadWithTheirLines) {
-  const auto found = values_in("# comment\n"
-                               "pinned.scrub_on_free = true\n"
-                               "[transport]\n"
-                               "transports = [\"tcp\", \"self\"]\n"
-                               "max_keys = 0x10\n"
-                               "listen_address = '[::1]:0'\n"
-                               "connect_timeout = \"5s\"\n"
-                               "[runtime]\n");
+  const auto found = values_in(
+      "# comment\n"
+      "pinned.scrub_on_free = true\n"
+      "[transport]\n"
+      "transports = [\"tcp\", \"self\"]\n"
+      "max_keys = 0x10\n"
+      "listen_address = '[::1]:0'\n"
+      "connect_timeout = \"5s\"\n"
+      "[runtime]\n");
   EXPECT_EQ(found, (std::map<std::string, std::string>{{"pinned.scrub_on_free", "true@2"},
                                                        {"transport.transports", "tcp,self@4"},
                                                        {"transport.max_keys", "16@5"},
@@ -61,17 +62,23 @@ TEST(OptionsFile, WhatHasNoPlaceIsPassedOnForItsName) {
 }
 
 TEST(OptionsFile, ValuesOfTheWrongKindAreRefusedWithLineAndName) {
-  EXPECT_EQ(refused("[transport]\nlisten_address = 7\n"), "f.toml:2: transport.listen_address: needs a text in quotes\n");
+  EXPECT_EQ(refused("[transport]\nlisten_address = 7\n"),
+            "f.toml:2: transport.listen_address: needs a text in quotes\n");
   EXPECT_TRUE(refused("[transport]\ntransports = 7\n").starts_with("f.toml:2: transport.transports: needs a list"));
-  EXPECT_TRUE(refused("[transport]\ntransports = ['a,b']\n").starts_with("f.toml:2: transport.transports: has an entry"));
+  EXPECT_TRUE(
+      refused("[transport]\ntransports = ['a,b']\n").starts_with("f.toml:2: transport.transports: has an entry"));
   EXPECT_TRUE(refused("[transport]\nmax_keys = [1]\n").starts_with("f.toml:2: transport.max_keys: is no list"));
-  EXPECT_TRUE(refused("[transport]\nmax_keys = 1.5\n").starts_with("f.toml:2: transport.max_keys: has a value of a kind"));
-  EXPECT_TRUE(refused("[pinned]\nunmap_timeout = 07:32:00\n").starts_with("f.toml:2: pinned.unmap_timeout: has a value"));
+  EXPECT_TRUE(
+      refused("[transport]\nmax_keys = 1.5\n").starts_with("f.toml:2: transport.max_keys: has a value of a kind"));
+  EXPECT_TRUE(
+      refused("[pinned]\nunmap_timeout = 07:32:00\n").starts_with("f.toml:2: pinned.unmap_timeout: has a value"));
 }
 
 TEST(OptionsFile, WhatIsNoTomlIsRefusedWithItsLine) {
-  for (const std::string_view text : {"\n[pinned\n", "\n[,\n", "\n[[[a]]]\n", "\na = \n", "\n= 1\n", "\n\x01\n", "\na = 'b\n"})
-    EXPECT_TRUE(refused(text).starts_with("f.toml:2: ") || refused(text).starts_with("f.toml:3: ")) << text << refused(text);
+  for (const std::string_view text :
+       {"\n[pinned\n", "\n[,\n", "\n[[[a]]]\n", "\na = \n", "\n= 1\n", "\n\x01\n", "\na = 'b\n"})
+    EXPECT_TRUE(refused(text).starts_with("f.toml:2: ") || refused(text).starts_with("f.toml:3: "))
+        << text << refused(text);
   EXPECT_TRUE(refused("a = 1\na = 2\n").starts_with("f.toml:2: "));
   EXPECT_TRUE(refused("\n" + std::string(options::toml_line_bytes_max + 1, 'a')).starts_with("f.toml:2: is longer"));
   std::string large;
@@ -89,7 +96,8 @@ class FromEnvironment : public testing::Test {
     write("[runtime]\nbackend = \"host\"\n");
   }
   void TearDown() override {
-    for (const char* variable : {"HOLDFAST_CONFIG", "HOLDFAST_PINNED_REGISTERED_BYTES_BUDGET", "HOLDFAST_PINNED_UNMAP_TIMEOUT"})
+    for (const char* variable :
+         {"HOLDFAST_CONFIG", "HOLDFAST_PINNED_REGISTERED_BYTES_BUDGET", "HOLDFAST_PINNED_UNMAP_TIMEOUT"})
       ::unsetenv(variable);
     std::filesystem::remove_all(directory_);
   }
@@ -99,7 +107,8 @@ class FromEnvironment : public testing::Test {
 };
 
 TEST_F(FromEnvironment, ARuntimeRunsWithTheOptionsThatWereGiven) {
-  write("[runtime]\nbackend = \"host\"\n[pinned]\ninitial_arena_bytes = \"1MiB\"\nregistered_bytes_budget = \"2MiB\"\n");
+  write(
+      "[runtime]\nbackend = \"host\"\n[pinned]\ninitial_arena_bytes = \"1MiB\"\nregistered_bytes_budget = \"2MiB\"\n");
   ::setenv("HOLDFAST_PINNED_REGISTERED_BYTES_BUDGET", "1MiB", 1);
   platform::host host;
   auto made = from_environment(host, {{"pinned.dedicated_arena_min", "4MiB"}});
@@ -128,7 +137,8 @@ TEST_F(FromEnvironment, WithWrongOptionsThereIsNoRuntimeAndEverySourceIsQuoted) 
   const auto read = read_configuration({{"pinned.none", "1"}});
   ASSERT_FALSE(read);
   ASSERT_EQ(read.error().sentences.size(), 3u);
-  EXPECT_NE(read.error().sentences[0].find("f.toml:2: runtime.backend: 'moon' is none of auto, ucx or host"), std::string::npos);
+  EXPECT_NE(read.error().sentences[0].find("f.toml:2: runtime.backend: 'moon' is none of auto, ucx or host"),
+            std::string::npos);
   EXPECT_NE(read.error().sentences[1].find("'250' has no unit"), std::string::npos);
   EXPECT_NE(read.error().sentences[2].find("--pinned.none"), std::string::npos);
 }
