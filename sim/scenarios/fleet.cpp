@@ -129,27 +129,30 @@ void fleet::host_crashed(host& h) {
   listening_host& here = listening.at(name);
   here.failed = true;
   here.there.open(the_world);
-  for (const op& step : owned_plan.ops) {
-    const auto named = step.words.find("name");
-    if (step.what != "publish" || named == step.words.end()) continue;
-    published& entry = board[named->second];
-    if (!entry.there.is_open() && !may_be_published(named->second)) declare_absent(entry);
-  }
+  // Its number is that of the life that it may begin next.
+  drop_from_board(h, h.life());
   host_started(name);
   host_left(name);
   host_ended(name);
 }
 
-bool fleet::may_be_published(const std::string& name) const {
-  for (const std::string& owner : settings.hosts) {
-    const std::uint32_t last = work->last_life_with(owner, [&name](const op& step) {
-      const auto named = step.words.find("name");
-      return step.what == "publish" && named != step.words.end() && named->second == name;
+void fleet::drop_from_board(const host& owner, std::uint32_t next_life) {
+  const auto publishes = [](const op& step, const std::string& name) {
+    const auto named = step.words.find("name");
+    return step.what == "publish" && named != step.words.end() && named->second == name;
+  };
+  for (const op& step : owned_plan.ops) {
+    const auto named = step.words.find("name");
+    if (step.what != "publish" || named == step.words.end()) continue;
+    published& entry = board[named->second];
+    if (entry.there.is_open()) continue;
+    const bool may_come = std::ranges::any_of(settings.hosts, [&](const std::string& other) {
+      const std::uint32_t last =
+          work->last_life_with(other, [&](const op& each) { return publishes(each, named->second); });
+      return last != 0 && last >= (other == owner.name() ? next_life : the_world.find_host(other)->life());
     });
-    // A host that is dead may begin the life that comes next.
-    if (last != 0 && last >= the_world.find_host(owner)->life()) return true;
+    if (!may_come) declare_absent(entry);
   }
-  return false;
 }
 
 void fleet::declare_absent(published& entry) {
@@ -166,6 +169,12 @@ void fleet::host_returns(host& h) {
   listening.at(name).there = latch{};
   working.insert(name);
   up.insert(name);
+  run(h);
+}
+
+// The crash may come before the program's first step.
+void fleet::run(host& h) {
+  h.on_crash([this, &h] { host_crashed(h); });
   h.spawn("main", [this, &h] { run_node(*this, h); });
 }
 
@@ -233,7 +242,7 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
   for (const std::string& name : how.hosts) {
     host& h = w.add_host(name);
     h.on_restart([f = made.get(), &h] { f->host_returns(h); });
-    h.spawn("main", [f = made.get(), &h] { run_node(*f, h); });
+    made->run(h);
   }
   w.at_patience(how.trouble_ns, [f = made.get()] { f->end_trouble(); });
   w.at_patience(how.trouble_ns + how.patience_ns, [f = made.get()] { f->lose_patience(); });

@@ -78,16 +78,13 @@ namespace {
 
 void run_node(fleet& f, host& h) {
   world& w = f.the_world;
-  {
-    kernel_scope kernel;
-    h.on_crash([&f, &h] { f.host_crashed(h); });
-  }
   fleet_node node(f, h);
   const bool opened = node.open();
   {
     kernel_scope kernel;
     listening_host& here = f.listening.at(h.name());
     here.failed = !opened;
+    if (!opened) f.drop_from_board(h, h.life() + 1);
     if (opened) {
       here.address.assign(node.peers().listen_address());
       here.self = node.peers().self();
@@ -123,6 +120,12 @@ void run_node(fleet& f, host& h) {
   f.host_ended(h.name());
 }
 
+bool fleet::wait_for(published& entry) {
+  if (!entry.there.is_open() && patience_lost.is_open()) return false;
+  entry.there.wait(the_world);
+  return !entry.absent;
+}
+
 step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
   pool_user::slot& s = node.user.slot_of(step);
   if (!s.held) return {false, 0};
@@ -131,8 +134,7 @@ step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
     kernel_scope kernel;
     from = &f.board[step.words.at("name")];
   }
-  from->there.wait(f.the_world);
-  if (from->absent) return {false, 0};
+  if (!f.wait_for(*from)) return {false, 0};
   bool stale = false;
   for (const auto& [name, other] : f.listening)
     stale = stale || (other.self.worker_id == from->owner.worker_id && other.self.incarnation != from->owner.incarnation);
@@ -166,8 +168,7 @@ step_result fleet_ops::wait(fleet& f, fleet_node&, const op& step) {
     kernel_scope kernel;
     awaited = &f.board[step.words.at("name")];
   }
-  awaited->there.wait(f.the_world);
-  return {!awaited->absent, 0};
+  return {f.wait_for(*awaited), 0};
 }
 
 step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {

@@ -48,6 +48,8 @@ class fleet final : public interpreter, public listener {
   /// A host is up, failed to start, or crashed before it was. After the last one the trouble begins.
   void host_started(const std::string& name);
   void host_crashed(host& h);
+  /// Begins the program of a host.
+  void run(host& h);
   void host_returns(host& h);
   /// The program of a host ended: nothing of it is left to run.
   void host_ended(const std::string& name);
@@ -55,9 +57,11 @@ class fleet final : public interpreter, public listener {
   void end_trouble();
   /// Every host whose lanes still wait shuts its core down, and nobody waits for what others were to publish.
   void lose_patience();
-  /// Those who may publish `name` from now on: lives of hosts to come are counted in.
-  bool may_be_published(const std::string& name) const;
+  /// Nobody waits any more for what only lives of `owner` before `next_life` were to publish.
+  void drop_from_board(const host& owner, std::uint32_t next_life);
   void declare_absent(published& entry);
+  /// Waits until it is on the board. False: it never will be.
+  bool wait_for(published& entry);
 
   world& the_world;
   const fleet_settings settings;
