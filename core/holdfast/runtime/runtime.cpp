@@ -11,6 +11,7 @@
 #include <holdfast/pinned/task_handler.hpp>
 #include <holdfast/platform/atomic.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/platform/process.hpp>
 
 #include <chrono>
 #include <memory>
@@ -108,6 +109,7 @@ class runtime::parts final : public weak_ref_counted<runtime::parts> {
   const std::shared_ptr<books> kept;
   std::unique_ptr<device> made;
   std::optional<pinned::memory> memory;
+  const std::uint64_t process = platform::process_number();
   gate finished;
   gate::ticket entry;  // of the shutdown, until `run` has it; destroyed before its gate
   platform::atomic<bool> begun{false};
@@ -188,7 +190,10 @@ result<runtime> runtime::create(platform::host& host, const runtime_options& opt
 
 runtime::runtime(intrusive_ptr<parts> owned) noexcept : parts_(std::move(owned)) {}
 runtime::runtime(runtime&&) noexcept = default;
-runtime::~runtime() = default;
+runtime::~runtime() {
+  // A forked child: nothing of the parent's runtime may be used there, its threads do not exist.
+  if (parts_ && parts_->process != platform::process_number()) static_cast<void>(parts_.detach());
+}
 
 pinned::memory& runtime::pinned() noexcept { return *parts_->memory; }
 transport::transport* runtime::peers() noexcept { return parts_->made->peers(); }

@@ -19,7 +19,7 @@ engine::engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wir
       poller(std::move(its_poller)),
       library(std::move(its_wire)),
       table(log, options.max_operations),
-      connections(log, host.clock(), options, self, *library, table),
+      connections(log, host.clock(), options, self, platform::this_machine(), *library, table),
       loop(log, host.clock(), poller, *library, options, *this),
       ending(*this),
       memory(*library, ending) {}
@@ -80,7 +80,9 @@ void engine::progress_body() noexcept {
   result<void> outcome = library->open_worker(connections);
   if (outcome) {
     bool listening = false;
-    if (!poller.add(library->event_descriptor())) {
+    const int data_descriptor = library->data_event_descriptor();
+    const bool watched = poller.add(library->event_descriptor()) && (data_descriptor < 0 || poller.add(data_descriptor));
+    if (!watched) {
       outcome = fail(error_code::out_of_memory, "transport.start");
     } else if (auto address = library->listen(options.listen_address); address) {
       listen_address.swap(*address);

@@ -14,6 +14,7 @@
 #include <holdfast/platform/host.hpp>
 #include <holdfast/platform/poller.hpp>
 #include <holdfast/platform/thread.hpp>
+#include <holdfast/transport/capabilities.hpp>
 #include <holdfast/transport/connections.hpp>
 #include <holdfast/transport/operation.hpp>
 #include <holdfast/transport/requests.hpp>
@@ -73,6 +74,10 @@ struct engine final : progress_client {
   platform::atomic<transport_state> state{transport_state::probing};
   platform::atomic<bool> get_works{false};
   std::string listen_address;
+  /// What the start-up found; written by the thread that creates the transport, before anybody else sees it.
+  capabilities found;
+  /// Of the process that made it: a forked child has another one, and must not touch it.
+  const std::uint64_t process = platform::process_number();
 
  private:
   /// Lives by itself once it was posted, since the owner may end the transport meanwhile.

@@ -104,4 +104,35 @@ class close_request : public command {
   ~close_request() = default;
 };
 
+/// Who says so, of a peer that is declared dead. In the order of the event `peer_declared_dead`.
+enum class death_evidence : std::uint8_t { process_exited, host_down, job_ended, told_by_operator };
+
+struct revoke_answer {
+  /// Connections that were ended.
+  std::uint64_t connections = 0;
+  /// Our own operations towards the peer that had not come back.
+  std::uint64_t held = 0;
+  /// Reads of the peer that were not received yet will never be served. False: it could reach us through shared memory,
+  /// or a close was under way; then only the end of the worker is a fence.
+  bool reads_stop = true;
+};
+
+/// Ends what is left of a peer: because it is dead, or because it may read no more.
+class peer_order : public command {
+ public:
+  enum class what : std::uint8_t { declare_dead, revoke };
+  peer_id peer;
+  what asked = what::revoke;
+  death_evidence evidence = death_evidence::told_by_operator;
+  connection_set* set = nullptr;
+
+  virtual void carried_out(const result<revoke_answer>& answer) noexcept = 0;
+
+  void execute() noexcept final;
+  void refuse() noexcept final;
+
+ protected:
+  ~peer_order() = default;
+};
+
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

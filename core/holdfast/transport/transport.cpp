@@ -4,6 +4,7 @@
 #include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/telemetry/emit.hpp>
 #include <holdfast/transport/engine.hpp>
+#include <holdfast/transport/hello.hpp>
 #include <holdfast/transport/probe.hpp>
 #include <holdfast/transport/transport.hpp>
 
@@ -85,6 +86,45 @@ class close_call final : public call<close_request, result<close_answer>> {
   void destroy() noexcept override { delete this; }
 };
 
+class order_call final : public call<peer_order, result<revoke_answer>> {
+ public:
+  using call::call;
+  void carried_out(const result<revoke_answer>& given) noexcept override { answer(given); }
+
+ private:
+  void destroy() noexcept override { delete this; }
+};
+
+// The newest version that this release was tried with.
+constexpr unsigned newest_tried_major = 1;
+constexpr unsigned newest_tried_minor = 19;
+
+void publish(engine& of, std::optional<result<void>>& shares_memory, const result<void>& probed) {
+  capabilities& found = of.found;
+  found.library = of.library->versions();
+  found.wire = of.library->facts();
+  found.untested_version = found.library.major != newest_tried_major || found.library.minor > newest_tried_minor;
+  found.get_works = probed.has_value();
+  if (!probed) found.get_absent_because = probed.error();
+  found.get_uses_memh = of.library->get_uses_memh();
+  found.shares_memory = shares_memory && *shares_memory;
+  if (shares_memory && !*shares_memory) found.shared_memory_absent_because = shares_memory->error();
+  found.destroy_is_fence = of.options.destroy_is_fence;
+  found.inline_exit_seen = of.table.saw(operation_exit::inline_done);
+  found.callback_exit_seen = of.table.saw(operation_exit::callback);
+  found.process = platform::look_at_process();
+  found.fork = found.wire.fork;
+  if (found.process.memory_functions_patched) emit::memory_hooks_active(of.log, of.options.epoch);
+  for (const platform::signal_state& one : found.process.signals)
+    emit::signal_owner(of.log, static_cast<std::uint64_t>(one.number), static_cast<std::uint64_t>(one.owner));
+  emit::fork_protection(of.log, of.options.epoch, static_cast<std::uint64_t>(found.fork));
+  const std::uint64_t version =
+      std::uint64_t{found.library.major} * 10000 + found.library.minor * 100 + found.library.release;
+  const std::uint64_t flags = found.flags();
+  emit::transport_capabilities(of.log, of.options.epoch, version, flags, found.wire.am_header_bytes_max,
+                               found.process.lockable_bytes_max);
+}
+
 // How long the destructor waits for threads that are not inside the library.
 constexpr platform::duration stand_down_bound = std::chrono::seconds(1);
 
@@ -133,10 +173,23 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
     const wire_versions& library_is = made->library->versions();
     emit::destination_registered_by_library(log, library_is.major, library_is.minor);
   }
-  if (const auto probed = probe_gets(*made, deadline); probed)
+  std::optional<result<void>> shares_memory;
+  if (values.shared_memory) {
+    const std::size_t address_bytes = made->library->worker_address().size();
+    if (address_bytes != 0 && address_bytes <= worker_address_max)
+      shares_memory.emplace();
+    else
+      emit::setting_without_effect(log, static_cast<std::uint64_t>(setting_number::shared_memory));
+  }
+  const bool wanted = shares_memory.has_value();
+  const auto probed = probe_gets(*made, shares_memory, deadline);
+  if (wanted && shares_memory && !*shares_memory)
+    emit::setting_without_effect(log, static_cast<std::uint64_t>(setting_number::shared_memory));
+  if (probed)
     made->get_works.store(true, std::memory_order_release);
   else
     facade->get_absent_because_ = probed.error();
+  publish(*made, shares_memory, probed);
   made->move_to(transport_state::running);
   facade->engine_ = std::move(made);
   return facade;
@@ -144,6 +197,11 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
 
 transport::~transport() {
   if (engine_ == nullptr) return;
+  if (engine_->process != platform::process_number()) {
+    // A forked child: threads, endpoints and registrations are the parent's, and so is everything that they use.
+    static_cast<void>(engine_.release());
+    return;
+  }
   engine* const left = engine_.release();
   left->forget_notice();
   if (!left->ending.gone() && !left->ending.hung()) {
@@ -173,6 +231,7 @@ std::string_view transport::listen_address() const noexcept { return engine_->li
 const wire_versions& transport::versions() const noexcept { return engine_->library->versions(); }
 bool transport::get_works() const noexcept { return engine_->get_works.load(std::memory_order_acquire); }
 const error& transport::get_absent_because() const noexcept { return get_absent_because_; }
+const capabilities& transport::found() const noexcept { return engine_->found; }
 bool transport::get_uses_memh() const noexcept { return engine_->library->get_uses_memh(); }
 bool transport::destroy_is_fence() const noexcept { return engine_->options.destroy_is_fence; }
 
@@ -246,6 +305,19 @@ void transport::start_close(close_handler handler, peer_id peer, platform::time_
   if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.close"));
   request->peer = peer;
   request->deadline = deadline;
+  request->set = &engine_->connections;
+  if (request->enter(engine_->calls) && !engine_->loop.submit(*request)) request->refuse();
+}
+
+void transport::start_order(order_handler handler, peer_id peer, peer_order::what asked, death_evidence evidence) {
+  auto done = completion<result<revoke_answer>>::start(std::move(handler), engine_->host.executor(), "transport.peer");
+  if (!done) return;
+  if (platform::heap_fault("transport.peer")) return done->complete(fail(error_code::out_of_memory, "transport.peer"));
+  auto* const request = new (std::nothrow) order_call(std::move(*done));
+  if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.peer"));
+  request->peer = peer;
+  request->asked = asked;
+  request->evidence = evidence;
   request->set = &engine_->connections;
   if (request->enter(engine_->calls) && !engine_->loop.submit(*request)) request->refuse();
 }
