@@ -9,8 +9,11 @@
 // the owner's progress as over tcp; a peer's death or stop is never reported, a forced close is refused, and a flushed
 // close towards a peer that does not progress does not end.
 //
+// With the setting `rdma` endpoints between two hosts that have it carry GETs one-sided (ucp_rdma.cpp).
+//
 // Keys: bytes of a key are a small number that is used again after the registration is gone, and that begins anew in
-// the process's next life. An unpacked key remembers which registration it was unpacked for.
+// the process's next life; or they are the same for all registrations of a life. An unpacked key remembers which
+// registration it was unpacked for.
 //
 // Faults it makes: the points ucp.* of sim/faults/fault_plan.cpp, besides those of NIC, memory and fabric below it.
 // What it does not do, because no code of core may depend on it: tags, streams, PUT and atomics, the library's own
@@ -27,6 +30,7 @@
 
 #include <holdfast/backends/ucx/ucp_table.hpp>
 #include <sim/drivers/ucp_settings.hpp>
+#include <sim/faults/fault_plan.hpp>
 #include <sim/hardware/fabric.hpp>
 #include <sim/hardware/host_memory.hpp>
 #include <sim/hardware/nic.hpp>
@@ -244,6 +248,8 @@ struct endpoint final : object, stream_end {
   std::shared_ptr<stream> where;
   bool peer_mode = false;  // error handling mode PEER
   bool shared = false;     // through the memory of the machine
+  bool queue_pair_dead = false;         // one-sided transfers of this endpoint move no byte any more
+  std::int64_t last_completion_ns = 0;  // of its queue pair: completions keep their order
   bool passive = false;    // made for who connected to the worker's address; nobody was given its handle
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;
@@ -313,9 +319,10 @@ class library {
 
   world& the_world() const noexcept { return owner.owner(); }
   /// Everything that may differ from run to run is drawn here.
-  random_stream& chance() { return the_world().stream(stream_name_); }
+  random_stream& chance() noexcept { return chance_; }
   /// For the numbers of keys alone, so that they disturb nothing else.
-  random_stream& key_chance() { return the_world().stream(key_stream_name_); }
+  random_stream& key_chance() noexcept { return key_chance_; }
+  fault_plan& faults() noexcept { return faults_; }
 
   template <class T, class... Arguments>
   T& make(Arguments&&... arguments) {
@@ -345,9 +352,13 @@ class library {
   void misuse(std::string_view what, std::string sentence);
 
  private:
-  const std::string stream_name_;
-  const std::string key_stream_name_;
+  // The world's, which outlives its hosts' libraries.
+  random_stream& chance_;
+  random_stream& key_chance_;
+  fault_plan& faults_;
   std::uint32_t highest_key_ = 0;
+  bool keys_drawn_ = false;
+  bool keys_empty_ = false;  // every key of this life is number 0
   std::vector<std::unique_ptr<object>> objects_;
   std::deque<request*> free_requests_;
   std::uint64_t numbers_[11] = {};
@@ -415,6 +426,12 @@ void finish(request& r, ucs_status_t status);
 void finish_later(request& r, ucs_status_t status, std::int64_t spread_ns);
 /// The endpoint does not work any more; runs the error handler where it must.
 void fail_endpoint(endpoint& e, ucs_status_t status);
+/// A GET over this endpoint needs nobody's progress.
+bool is_one_sided(const endpoint& e);
+/// The endpoint's queue pair reads at the peer and writes here. `m` asks for it.
+void read_one_sided(endpoint& e, const message& m);
+/// The device of the library's host failed: what is outstanding ends with errors, later.
+void flush_failed_device(library& lib);
 /// Somebody connected to the worker's address.
 void answer_address(worker& w, message& m);
 /// The bytes of `key` name another registration at the owner now than when it was unpacked. Says so by event.

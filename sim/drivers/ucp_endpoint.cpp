@@ -109,6 +109,10 @@ void post(endpoint& e, std::unique_ptr<message> m) {
     if (e.failed == UCS_OK) e.queue.push_back(std::move(m));
     return;
   }
+  if (m->kind == message_kind::get && is_one_sided(e)) {
+    read_one_sided(e, *m);
+    return;
+  }
   const std::size_t bytes = envelope_bytes + m->header.size() + m->body.size();
   fabric::of(e.lib.the_world()).send(e.where, e.mine, std::move(m), bytes);
 }
@@ -143,6 +147,7 @@ void fail_endpoint(endpoint& e, ucs_status_t status) {
   // Without error mode nothing is promised, and over this library nothing is told.
   if (e.failed != UCS_OK || !e.peer_mode) return;
   e.failed = status;
+  e.queue_pair_dead = true;
   e.queue.clear();
   std::erase_if(e.owner.serving, [&e](const served_read& s) { return s.to == &e; });
   if (!e.gone && e.on_error != nullptr) {
@@ -156,6 +161,7 @@ void fail_endpoint(endpoint& e, ucs_status_t status) {
 }
 
 void detach(endpoint& e, bool quietly) {
+  e.queue_pair_dead = true;
   std::erase(e.owner.endpoints, &e);
   std::erase_if(e.owner.serving, [&e](const served_read& s) { return s.to == &e; });
   fabric::of(e.lib.the_world()).close(e.where, e.mine, quietly);
@@ -363,14 +369,14 @@ ucs_status_t ucp_ep_create(ucp_worker_h handle, const ucp_ep_params_t* params, u
     const auto name = read_name(params->sockaddr);
     if (!name) return UCS_ERR_INVALID_ADDR;
     if (refused != UCS_OK) return refused;
-    // The connection is managed over tcp, whatever lanes it gets.
-    if (!w->owner.allowed.tcp) return UCS_ERR_UNREACHABLE;
+    // Without tcp there is nobody to connect to, which shows later.
+    const std::uint16_t port = w->owner.allowed.tcp ? name->port : std::uint16_t{0};
     auto& made = c.lib().make<endpoint>(*w);
     remember(made, *params);
     auto first = std::make_unique<message>(message_kind::connect);
     first->sender = &c.owner();
     first->sender_life = c.lib().life;
-    made.where = net.connect(c.owner(), made, name->address, name->port, std::move(first), 2 * envelope_bytes);
+    made.where = net.connect(c.owner(), made, name->address, port, std::move(first), 2 * envelope_bytes);
     *answer = handle_of<ucp_ep_h>(made);
     return UCS_OK;
   }
@@ -440,6 +446,8 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t* pa
   if (force) {
     e->queue.clear();
     e->forced = true;
+    // A closed queue pair is a fence; bytes of other lanes may land until what was outstanding has ended.
+    e->queue_pair_dead = true;
     // Returns first; what was outstanding ends later, as cancelled, and its bytes may land until then.
     for (const auto& [number, r] : w.outstanding) {
       if (r->on == e) finish_later(*r, UCS_ERR_CANCELED, c.lib().settings.cancel_spread_ns);

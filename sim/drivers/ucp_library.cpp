@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 namespace holdfast::sim {
 
@@ -61,9 +62,11 @@ library::library(host& h)
     : owner(h),
       life(h.life()),
       settings(ucp_settings_of(h)),
-      stream_name_("ucp@" + h.name()),
-      key_stream_name_("ucp keys@" + h.name()) {
+      chance_(h.owner().stream("ucp@" + h.name())),
+      key_chance_(h.owner().stream("ucp keys@" + h.name())),
+      faults_(fault_plan::of(h.owner())) {
   h.on_crash([this] { forgive_leaks(); });
+  if (settings.rdma) nic_of(h).on_failure(alive, [this] { flush_failed_device(*this); });
 }
 
 request& library::make_request(request_kind what, worker& through) {
@@ -107,6 +110,9 @@ packed_key* library::find_packed(const void* bytes) {
 }
 
 std::uint32_t library::take_key_number() {
+  // A queue pair finds the registration by the number.
+  if (!settings.rdma && !std::exchange(keys_drawn_, true)) keys_empty_ = key_chance().chance(settings.key_empty_permille);
+  if (keys_empty_) return 0;
   if (!key_chance().chance(settings.key_reuse_permille)) return ++highest_key_;
   for (std::uint32_t number = 1;; ++number) {
     if (registration_named(number) != 0) continue;
@@ -116,6 +122,7 @@ std::uint32_t library::take_key_number() {
 }
 
 std::uint64_t library::registration_named(std::uint32_t key_number) const noexcept {
+  if (key_number == 0) return 0;
   for (const memory_handle* const m : mapped) {
     if (m->key_number == key_number) return m->registration;
   }
@@ -155,7 +162,7 @@ call::call(function f, const void* subject)
     w.violate("driver call under a lock", self.name + " called " + std::string(name()) + " while it holds " +
                                               w.object_name(self.held[self.held_count - 1].object));
   }
-  fault_plan& plan = fault_plan::of(w);
+  fault_plan& plan = library_->faults();
   // From an event of its own: the caller is a fiber of this very host.
   if (const fault* const f1 = plan.strike(h, "host.crash"); f1 != nullptr) {
     const std::int64_t again_ns = f1->what == "restart" ? std::max<std::int64_t>(f1->value, 0) : -1;
@@ -214,7 +221,7 @@ endpoint* call::find_endpoint(const void* handle) {
 }
 
 ucs_status_t call::fault_status(std::string_view point, ucs_status_t otherwise) {
-  const fault* const f = fault_plan::of(the_world()).strike(owner(), point);
+  const fault* const f = library_->faults().strike(owner(), point);
   if (f == nullptr) return UCS_OK;
   return f->value < 0 ? static_cast<ucs_status_t>(f->value) : otherwise;
 }

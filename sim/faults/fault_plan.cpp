@@ -84,7 +84,7 @@ static_assert(std::ranges::is_sorted(points, {}, &fault_point::name));
 
 constexpr std::size_t no_point = points.size();
 
-std::size_t find_point(std::string_view name) noexcept {
+std::size_t search_point(std::string_view name) noexcept {
   const auto found = std::ranges::lower_bound(points, name, {}, &fault_point::name);
   return found != points.end() && found->name == name ? static_cast<std::size_t>(found - points.begin()) : no_point;
 }
@@ -94,6 +94,21 @@ bool may_keep_waiting(std::string_view kind) noexcept {
   constexpr std::string_view kinds[] = {"both",  "crash",          "hang",  "never",   "one_way",
                                         "pause", "orphaned_never", "reset", "restart", "silent"};
   return std::ranges::find(kinds, kind) != std::end(kinds);
+}
+
+// Points are named by literals, and asked for with every call of a driver: where a literal lies tells its point, if the
+// name agrees.
+std::size_t find_point(std::string_view name) noexcept {
+  struct known {
+    const char* literal = nullptr;
+    std::size_t point = no_point;
+  };
+  static std::array<known, 256> cache;
+  known& slot = cache[(reinterpret_cast<std::uintptr_t>(name.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  if (slot.literal != name.data() || slot.point == no_point || points[slot.point].name != name) {
+    slot = {name.data(), search_point(name)};
+  }
+  return slot.point;
 }
 
 // 0: not a kind of the point; 1: named; 2: only through "*".

@@ -20,7 +20,7 @@ fabric& fabric::of(world& w) {
   return w.attachment<fabric>(&key, [&w] { return std::make_shared<fabric>(w); });
 }
 
-fabric::fabric(world& w) : world_(w) {}
+fabric::fabric(world& w) : world_(w), chance_(w.stream("fabric")), faults_(fault_plan::of(w)) {}
 
 std::uint32_t fabric::address_of(const host& h) noexcept { return network + h.index() + 1u; }
 
@@ -124,7 +124,7 @@ void fabric::attach(const std::shared_ptr<stream>& s, side where, stream_end& en
 std::int64_t fabric::disturb(const std::shared_ptr<stream>& s, side from) {
   host* const sender = s->hosts_[index(from)];
   host* const receiver = s->hosts_[index(other(from))];
-  fault_plan& plan = fault_plan::of(world_);
+  fault_plan& plan = faults_;
   std::int64_t extra_ns = 0;
   if (const fault* const f = plan.strike(*sender, "fabric.delay"); f != nullptr) {
     extra_ns = f->what == "loss" ? settings.retransmission_ns : f->value;
@@ -178,7 +178,7 @@ void fabric::transmit(parcel p, std::int64_t extra_ns) {
     arrival += settings.latency_ns;
     if (settings.jitter_ns > 0) {
       arrival +=
-          static_cast<std::int64_t>(world_.stream("fabric").below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
+          static_cast<std::int64_t>(chance_.below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
     }
   }
   schedule(std::move(p), arrival);
@@ -294,7 +294,7 @@ void fabric::host_crashed(host& h) {
       const auto high = static_cast<std::uint64_t>(std::max(settings.detection_low_ns, settings.detection_high_ns));
       // What the kernel had sent before still arrives, and before the news.
       schedule({parcel_kind::broke, s, other(where), nullptr, 0, 0, break_reason::reset},
-               world_.now() + static_cast<std::int64_t>(world_.stream("fabric").between(low, high)));
+               world_.now() + static_cast<std::int64_t>(chance_.between(low, high)));
     }
   }
 }

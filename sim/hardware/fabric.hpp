@@ -26,6 +26,7 @@
 // Failure     `connect` to nobody breaks the stream with `refused`, later.
 #pragma once
 
+#include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <cstddef>
@@ -189,6 +190,8 @@ class fabric {
   std::int64_t disturb(const std::shared_ptr<stream>& s, side from);
 
   world& world_;
+  random_stream& chance_;
+  fault_plan& faults_;
   std::map<std::uint16_t, host_record> hosts_;                     // by index
   std::map<std::uint16_t, std::uint32_t> machines_;                // of hosts that were placed, by index
   std::map<std::pair<std::uint16_t, std::uint16_t>, link> links_;  // by indices, from and to

@@ -201,7 +201,7 @@ constexpr probe probes[] = {
     {"destroy_outstanding_dead", "F10", "Destroying a worker with a GET outstanding at a dead peer", through_memory,
      rule::same, "the sweep (7.13)", "", &destroyed_dead},
     {"destroy_outstanding_stopped", "F10", "Destroying a worker with a GET outstanding at a stopped peer", over_both,
-     rule::same, "the sweep (7.13)", "", &destroyed_stopped},
+     rule::same, "the sweep (7.13)", "returns; the GET is not called back", &destroyed_stopped},
     {"key_after_force", "F30", "Destroying a key after a forced close under its GET, when that GET ended", over_tcp,
      rule::same, "keys in use at a force-close (4.8)", "", &key_after_forced},
 };
