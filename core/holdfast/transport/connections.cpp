@@ -737,6 +737,12 @@ void connection_set::force_all(platform::time_point now) noexcept {
   }
 }
 
+bool connection_set::owes_callbacks() const noexcept {
+  for (const connection* c = first_; c != nullptr; c = c->next)
+    if (c->endpoint_is == endpoint_state::forced && c->outstanding != c->orphaned) return true;
+  return false;
+}
+
 std::uint64_t connection_set::living() const noexcept { return count_ - ended_; }
 
 void connection_set::worker_gone() noexcept {

@@ -67,6 +67,8 @@ class connection_set final : public wire_sink {
   void force_all(platform::time_point now) noexcept;
   /// Records whose endpoint is not known to be gone.
   std::uint64_t living() const noexcept;
+  /// Whether operations are outstanding on an endpoint that was closed by force: progress ends them.
+  bool owes_callbacks() const noexcept;
   /// Requests that came too late for a step.
   void reject_all() noexcept;
   /// After the worker's destruction and the sweep: the library's handles are gone, the records follow.

@@ -5,10 +5,16 @@
 #include <holdfast/transport/teardown.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::transport {
+
+namespace {
+// For callbacks of what was cancelled, after the last forced close.
+constexpr platform::duration callback_patience = std::chrono::microseconds(200);
+}  // namespace
 
 bool teardown::begun() noexcept {
   scoped_lock lock(mutex_);
@@ -69,12 +75,14 @@ void teardown::begin(platform::time_point deadline, std::optional<completion<ans
   armed_.store(true, std::memory_order_release);
   if (deadline == platform::never || !of_.host.executor().arm(timer_, deadline))
     armed_.store(false, std::memory_order_release);
-  if (!joins)
+  if (!joins) {
     of_.loop.submit(start_);
-  else if (only_memory_is_left)
+  } else if (only_memory_is_left) {
     of_.memory.finish();
-  else
+  } else {
     owner_joined_.store(true, std::memory_order_release);
+    of_.loop.wake();
+  }
 }
 
 void teardown::skip() noexcept {
@@ -138,12 +146,21 @@ bool teardown::step(platform::time_point now) noexcept {
 void teardown::collect_callbacks(platform::time_point now) noexcept {
   if (of_.connections.living() == 0) return;
   of_.connections.force_all(now);
-  // What the force has cancelled is called back by the next progress, however late we are: keys that they release can
-  // then still go before their worker.
-  for (unsigned calls = 0; calls < of_.options.progress_batch; ++calls) {
+  // What the force has cancelled is called back by progress soon, however late we are: keys that it releases can then
+  // still go before their worker. Most of the time that is kept for the library's own end is left to it.
+  platform::duration patience = callback_patience;
+  if (close_until_ != platform::never) patience = std::min(patience, (close_until_ - drain_until_) / 4 * 3);
+  const platform::time_point until = of_.host.clock().now() + patience;
+  for (unsigned calls = 0; calls < of_.options.progress_batch && of_.connections.living() != 0;) {
     const bool progressed = of_.library->progress() != 0;
-    const bool stepped = of_.connections.step(now);
-    if (!progressed && !stepped) break;
+    const platform::time_point at = of_.host.clock().now();
+    const bool stepped = of_.connections.step(at);
+    if (progressed || stepped) {
+      ++calls;
+      continue;
+    }
+    if (at >= until || !of_.connections.owes_callbacks()) break;
+    of_.poller.relax(until);
   }
 }
 

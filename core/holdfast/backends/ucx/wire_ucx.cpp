@@ -91,7 +91,7 @@ class wire_ucx final : public transport::wire {
   }
   arm_answer arm() noexcept override {
     const arm_answer first = arm(worker_);
-    return first != arm_answer::armed || data_worker_ == nullptr ? first : arm(data_worker_);
+    return first != arm_answer::armed || data_descriptor_ < 0 ? first : arm(data_worker_);
   }
 
   result<std::string> listen(std::string_view address) override;
@@ -227,10 +227,10 @@ void wire_ucx::open_data_worker() noexcept {
     data_worker_ = nullptr;
     return;
   }
-  if (ucp_.ucp_worker_get_efd(data_worker_, &data_descriptor_) == UCS_OK) keep_address();
-  if (!address_.empty()) return;
-  data_descriptor_ = -1;
-  ucp_.ucp_worker_destroy(std::exchange(data_worker_, nullptr));
+  if (ucp_.ucp_worker_get_efd(data_worker_, &data_descriptor_) == UCS_OK)
+    keep_address();
+  else
+    data_descriptor_ = -1;
 }
 
 void wire_ucx::keep_address() noexcept {
@@ -310,7 +310,7 @@ result<wire_endpoint> wire_ucx::open_data(std::span<const std::byte> address, vo
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   params.address = reinterpret_cast<const ucp_address_t*>(address.data());
-  if (data_worker_ == nullptr) return fail(error_code::not_configured, "ucx.open_data");
+  if (address_.empty()) return fail(error_code::not_configured, "ucx.open_data");
   return create(params, cookie, "ucx.open_data", {}, true);
 }
 
@@ -455,7 +455,7 @@ result<void> wire_ucx::make_key(region_record& of, const ucp_mem_map_params_t& p
   const std::size_t first = used - key_prefix_bytes;
   bytes[0] = static_cast<std::byte>(first & 0xff);
   bytes[1] = static_cast<std::byte>(first >> 8 & 0xff);
-  if (data_worker_ != nullptr) {
+  if (!address_.empty()) {
     const ucs_status_t status = ucp_.ucp_mem_map(data_context_, &params, &of.data);
     if (status != UCS_OK) {
       of.data = nullptr;
