@@ -202,6 +202,7 @@ struct worker final : object, descriptor, acceptor {
   /// time: who looks again at once would otherwise stop time.
   mutable std::uint64_t stuck_looks = 0;
   bool progressing = false;
+  std::uint64_t progressed = 0;  // times
   std::deque<std::unique_ptr<message>> inbox;
   std::unique_ptr<message> current;  // kept here, not on a stack that may be abandoned
   std::vector<served_read> serving;
@@ -255,6 +256,7 @@ struct endpoint final : object, stream_end {
   void* on_error_argument = nullptr;
   bool connected = false;
   bool forced = false;
+  std::uint64_t forced_at = 0;  // how often its worker had progressed then
   ucs_status_t failed = UCS_OK;
   request* closing = nullptr;  // of a flushed close
   bool fin_sent = false;

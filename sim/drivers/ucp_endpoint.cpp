@@ -446,6 +446,7 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t* pa
   if (force) {
     e->queue.clear();
     e->forced = true;
+    e->forced_at = w.progressed;
     // A closed queue pair is a fence; bytes of other lanes may land until what was outstanding has ended.
     e->queue_pair_dead = true;
     // Returns first; what was outstanding ends later, as cancelled, and its bytes may land until then.

@@ -303,6 +303,7 @@ unsigned ucp_worker_progress(ucp_worker_h handle) {
 
 unsigned progress(worker& w) {
   w.progressing = true;
+  ++w.progressed;
   w.signalled = false;
   unsigned done = 0;
   while (done < w.lib.settings.progress_batch && !w.inbox.empty()) {
@@ -378,15 +379,14 @@ void ucp_worker_destroy(ucp_worker_h handle) {
   library& lib = w->lib;
   // A destruction that takes its time progresses meanwhile: bytes land and callbacks run until it returns.
   if (slow) progress(*w);
-  // What a forced close or a failure cancelled is called back by now at the latest.
+  // What a forced close cancelled is called back in here, if no progress came between. (Otherwise the library would have
+  // called back by then; here it may take longer, and then ends without.)
   w->progressing = true;
   std::vector<request*> cancelled;
   for (const auto& [number, r] : w->outstanding) {
-    if (r->what != request_kind::close && r->on->peer_mode && (r->on->forced || r->on->failed != UCS_OK)) {
-      cancelled.push_back(r);
-    }
+    if (r->what != request_kind::close && r->on->forced && r->on->forced_at == w->progressed) cancelled.push_back(r);
   }
-  for (request* const r : cancelled) finish(*r, r->on->forced ? UCS_ERR_CANCELED : r->on->failed);
+  for (request* const r : cancelled) finish(*r, UCS_ERR_CANCELED);
   w->progressing = false;
   w->gone = true;
   // Other operations end here without a callback (F10).
