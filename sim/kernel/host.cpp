@@ -45,6 +45,7 @@ void host::crash() {
     f->state = fiber_state::abandoned;
     kernel_access::set_ready(*world_, *f, false);
     if (!f->forgiven) --world_->state_->unfinished;
+    race::retire(*f, &heap);
   }
   descriptors_.clear();
   sleepers_.clear();

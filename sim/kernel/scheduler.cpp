@@ -18,6 +18,12 @@ namespace holdfast::sim {
 namespace detail {
 constinit unsigned kernel_depth = 0;
 constinit fiber* running_fiber = nullptr;
+#if defined(HOLDFAST_TSAN)
+void set_kernel_depth(unsigned depth) noexcept {
+  kernel_depth = depth;
+  race::ignore(depth != 0);
+}
+#endif
 }  // namespace detail
 
 using boost::context::detail::jump_fcontext;
@@ -58,6 +64,7 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
   __sanitizer_start_switch_fiber(leaving_for_good ? nullptr : fake, to != nullptr ? to->stack_low : s.main_stack,
                                  to != nullptr ? to->stack_bytes : s.main_stack_bytes);
 #endif
+  race::leave(from, to);
   const transfer_t arrived = jump_fcontext(target, &note);
   landed(w, arrived, from != nullptr ? from->sanitizer_stack :
 #if defined(HOLDFAST_ASAN)
@@ -66,7 +73,7 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
                                      nullptr
 #endif
   );
-  if (from != nullptr) detail::kernel_depth = from->saved_kernel_depth;
+  if (from != nullptr) detail::set_kernel_depth(from->saved_kernel_depth);
 }
 
 void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[maybe_unused]] void* fake) noexcept {
@@ -87,7 +94,8 @@ void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[ma
   landed(w, arrived, nullptr);
   fiber& self = *w.running_;
   if (causal_order* const order = w.state_->order) order->performed(self.index, self.pending, self.pending_object);
-  detail::kernel_depth = 0;
+  detail::set_kernel_depth(0);
+  race::acquire(&self.owner->heap);  // what earlier lives of the host did in it
   try {
     self.body()();
     // On the fiber itself, outside kernel scope: what the body captured may lie in the host's region.
@@ -99,7 +107,7 @@ void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[ma
     kernel_scope kernel;
     w.violate("uncaught exception", self.name + " ended with an exception that is no std::exception");
   }
-  detail::kernel_depth = 1;
+  detail::set_kernel_depth(1);
   finish(w, self);
   std::abort();  // a finished fiber is never resumed
 }
@@ -108,6 +116,7 @@ void switcher::finish(world& w, fiber& self) {
   if (self.held_count != 0)
     w.violate("lock held", self.name + " ended while it held " + w.object_name(self.held[0].object));
   self.state = fiber_state::finished;
+  race::release(&self);  // for whoever joins it
   kernel_access::set_ready(w, self, false);
   if (!self.forgiven) --w.state_->unfinished;
   for (fiber* joiner : self.joiners) w.wake(*joiner);
@@ -256,7 +265,7 @@ void world::violate_and_stop(std::string_view invariant, std::string message) {
                  violation_->message.c_str());
     std::abort();
   }
-  detail::kernel_depth = 1;
+  detail::set_kernel_depth(1);
   fiber& self = *running_;
   self.state = fiber_state::abandoned;
   for (;;) switcher::jump(*this, &self, nullptr);
@@ -333,6 +342,7 @@ fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_funct
   for (std::uint32_t i = 0; i < index; ++i)
     if (s.fibers[i]->owner == &h && s.fibers[i]->given_name == name) ++twin;
   f.begin(h, index, name, twin);
+  race::begin(f);
   f.context = make_fcontext(f.stack_low + f.stack_bytes, f.stack_bytes, switcher::entry);
   ::new (f.body_storage) std::move_only_function<void()>(std::move(body));
   ++s.unfinished;

@@ -47,6 +47,11 @@ void world::state::keep(std::unique_ptr<state> used) {
 }
 
 void world::state::recycle() {
+  for (const auto& f : fibers) {
+    race::retire(*f, this);
+    race::end(*f);
+  }
+  race::acquire(this);
   // The last one on top: the next world's first fiber is likely to be what this one's was, and keeps its name.
   for (; !fibers.empty(); fibers.pop_back()) spare_fibers.push_back(std::move(fibers.back()));
   ready.clear();
@@ -161,7 +166,7 @@ run_end world::run() {
     fiber* const next = switcher::pick(*this);
     if (next == nullptr) break;
     switcher::jump(*this, nullptr, next);
-    detail::kernel_depth = 1;
+    detail::set_kernel_depth(1);
     if (violation_ || cut_) break;
   }
   if (!violation_ && cut_) return run_end::cut;

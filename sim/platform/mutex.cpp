@@ -12,6 +12,7 @@ using sim::kernel_access;
 using sim::kernel_scope;
 using sim::op_kind;
 using sim::world;
+namespace race = sim::race;
 
 namespace {
 
@@ -63,6 +64,7 @@ void mutex::wait_for_turn(fiber& self) {
   kernel_access::reschedule(w);
   remove(pending_, self);
   owner_ = &self;
+  race::acquire(this);
   kernel_access::push_lock(w, kind_.rank, kind_.leaf, object_);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(w, *f, false);
 }
@@ -92,6 +94,7 @@ bool mutex::try_lock() {
   w->point(op_kind::try_lock, object());
   if (!free()) return false;
   owner_ = w->running();
+  race::acquire(this);
   kernel_access::push_lock(*w, kind_.rank, kind_.leaf, object_);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(*w, *f, false);
   return true;
@@ -101,6 +104,7 @@ void mutex::release() {
   world& w = world::current();
   if (owner_ != w.running()) w.violate("lock misuse", w.running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
+  race::release(this);
   kernel_access::pop_lock(w, object_);
   if (kernel_access::has_quiet_points(w)) kernel_access::run_quiet_points(w, *w.running()->owner, kind_.rank);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(w, *f, true);
@@ -146,10 +150,13 @@ void shared_mutex::take(bool shared) {
   refresh();
   kernel_access::reschedule(w);
   remove(pending_, self);
-  if (shared)
+  race::acquire(this);
+  if (shared) {
     ++readers_;
-  else
+  } else {
+    race::acquire(&readers_);
     owner_ = &self;
+  }
   kernel_access::push_lock(w, kind_.rank, kind_.leaf, object_);
   refresh();
 }
@@ -169,6 +176,7 @@ void shared_mutex::unlock() {
   w->point(op_kind::unlock, object());
   if (owner_ != w->running()) w->violate("lock misuse", w->running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
+  race::release(this);
   kernel_access::pop_lock(*w, object_);
   if (kernel_access::has_quiet_points(*w)) kernel_access::run_quiet_points(*w, *w->running()->owner, kind_.rank);
   refresh();
@@ -188,6 +196,7 @@ void shared_mutex::unlock_shared() {
   }
   w->point(op_kind::unlock_shared, object());
   --readers_;
+  race::release(&readers_);
   kernel_access::pop_lock(*w, object_);
   refresh();
 }

@@ -12,6 +12,7 @@ void latch::open(world& w) {
   kernel_scope kernel;
   w.touch();
   open_ = true;
+  race::release(this);
   for (fiber* f : waiting_) w.wake(*f);
   waiting_.clear();
 }
@@ -25,6 +26,7 @@ void latch::wait(world& w) {
     }
     w.block(op_kind::sleep, 0, INT64_MAX);
   }
+  race::acquire(this);
 }
 
 // Whoever stops waiting must not be woken out of what he does next.
@@ -40,6 +42,7 @@ bool latch::wait_until(world& w, std::int64_t until_ns) {
     w.block(op_kind::sleep, 0, until_ns);
     forget(w.running());
   }
+  race::acquire(this);
   return open_;
 }
 
@@ -55,6 +58,8 @@ void latch::wait_for_either(world& w, latch& a, latch& b) {
     a.forget(w.running());
     b.forget(w.running());
   }
+  race::acquire(&a);
+  race::acquire(&b);
 }
 
 namespace {
