@@ -96,8 +96,7 @@ bool may_keep_waiting(std::string_view kind) noexcept {
   return std::ranges::find(kinds, kind) != std::end(kinds);
 }
 
-// Points are named by literals, and asked for with every call of a driver: where a literal lies tells its point, if the
-// name agrees.
+// Whoever passes a point names it by a literal, with every call of a driver: where the literal lies tells the point.
 std::size_t find_point(std::string_view name) noexcept {
   struct known {
     const char* literal = nullptr;
@@ -105,7 +104,7 @@ std::size_t find_point(std::string_view name) noexcept {
   };
   static std::array<known, 256> cache;
   known& slot = cache[(reinterpret_cast<std::uintptr_t>(name.data()) * 0x9e3779b97f4a7c15u) >> 56];
-  if (slot.literal != name.data() || slot.point == no_point || points[slot.point].name != name) {
+  if (slot.literal != name.data() || slot.point == no_point || points[slot.point].name.size() != name.size()) {
     slot = {name.data(), search_point(name)};
   }
   return slot.point;
@@ -144,7 +143,7 @@ std::optional<std::string> fault_plan::install(std::vector<fault> faults) {
   std::vector<armed> next;
   next.reserve(faults.size());
   for (fault& f : faults) {
-    const std::size_t point = find_point(f.where);
+    const std::size_t point = search_point(f.where);
     if (point == no_point) return "unknown fault point '" + f.where + "'; see `holdfast-sim list faults`";
     if (f.what.empty()) {
       const std::string_view kinds = points[point].kinds;
@@ -213,7 +212,7 @@ void fault_plan::collect(std::size_t point, std::string_view detail) {
 }
 
 std::uint64_t fault_plan::passes(std::string_view point) const {
-  const std::size_t index = find_point(point);
+  const std::size_t index = search_point(point);
   return index == no_point || passes_.empty() ? 0 : passes_[index];
 }
 
