@@ -3,9 +3,11 @@
 #include "info/findings.hpp"
 
 #include <holdfast/backends/ucx/inspect.hpp>
+#include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/environment.hpp>
 #include <holdfast/platform/clock.hpp>
 #include <holdfast/platform/process.hpp>
+#include <holdfast/runtime/configured.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -37,13 +39,17 @@ backend find_ucx(const configuration& options) {
   event_log log(clock, 16, event_level::error);
   const std::string& library = options.text(option_id::transport_ucx_library);
   const std::string& transports = options.text(option_id::transport_transports);
+  // Lanes through the machine's memory get a context of their own, where the transports are those that they go with.
+  const bool beside =
+      options.number(option_id::transport_shared_memory) != 0 && ucx::destroying_is_fence(configured_ucx(options).wire);
   const auto used = ucx::inspect(log, library.c_str(), transports);
   const auto all = ucx::inspect(log, library.c_str(), "all");
   if (all) {
     out.version = all->version;
     for (const auto& one : all->lanes) {
       const bool allowed =
-          used && std::ranges::any_of(used->lanes, [&one](const auto& other) { return same(one, other); });
+          used && (std::ranges::any_of(used->lanes, [&one](const auto& other) { return same(one, other); }) ||
+                   (beside && one.transport == "posix"));
       out.lanes.push_back({one.transport, one.device, allowed});
     }
   }

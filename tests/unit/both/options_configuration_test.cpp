@@ -151,6 +151,7 @@ TEST(OptionsConfiguration, TheStructsHaveTheDefaultsOfTheTable) {
   EXPECT_EQ(ucx.transport.member, plain_ucx.transport.member) << #name;
 #include <holdfast/options/options.def>
   EXPECT_EQ(ucx.wire.transports, plain_ucx.wire.transports);
+  EXPECT_EQ(ucx.wire.fork_policy, plain_ucx.wire.fork_policy);
   EXPECT_EQ(ucx.library, plain_ucx.library);
   EXPECT_TRUE(pinned::validate(made.pinned));
   EXPECT_TRUE(transport::validate(ucx.transport));
