@@ -13,7 +13,8 @@ install(TARGETS holdfast EXPORT holdfast-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET core DESTINATION ${holdfast_include}
   FILE_SET tables DESTINATION ${holdfast_include}
-  FILE_SET platform DESTINATION ${holdfast_include}/holdfast-platform-real)
+  FILE_SET platform DESTINATION ${holdfast_include}/holdfast-platform-real
+  FILE_SET environment DESTINATION ${holdfast_include}/holdfast-platform-real)
 install(TARGETS holdfast_sim EXPORT holdfast-simulator-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET core DESTINATION ${holdfast_include}
@@ -25,10 +26,11 @@ install(TARGETS holdfast_simulator EXPORT holdfast-simulator-targets
   FILE_SET tables DESTINATION ${holdfast_include}/holdfast-simulator)
 install(TARGETS holdfast_sim_heap holdfast_sim_cli EXPORT holdfast-simulator-targets
   OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
-install(TARGETS holdfast-sim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(TARGET holdfast-smoke)
-  install(TARGETS holdfast-smoke RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS holdfast-sim holdfast-smoke holdfast-info RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+file(GLOB pages_1 CONFIGURE_DEPENDS docs/man/*.1)
+file(GLOB pages_5 CONFIGURE_DEPENDS docs/man/*.5)
+install(FILES ${pages_1} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${pages_5} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 
 install(EXPORT holdfast-targets NAMESPACE holdfast:: DESTINATION ${holdfast_cmake_dir})
 install(EXPORT holdfast-simulator-targets NAMESPACE holdfast:: DESTINATION ${holdfast_cmake_dir})

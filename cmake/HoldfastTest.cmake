@@ -97,10 +97,11 @@ function(holdfast_bench source)
   holdfast_link_side(bench_${name} ${side})
 endfunction()
 
-# holdfast_fuzzer(FILE): bin/fuzz/NAME, and a test that feeds it for a few seconds.
+# holdfast_fuzzer(FILE [MORE...]): bin/fuzz/NAME, and a test that feeds it for a few seconds, beginning with what stands in
+# tests/fuzz/corpus/NAME. What it finds on its way stays in the build directory.
 function(holdfast_fuzzer source)
   get_filename_component(name ${source} NAME_WE)
-  add_executable(fuzz_${name} ${source})
+  add_executable(fuzz_${name} ${source} ${ARGN})
   set_target_properties(fuzz_${name} PROPERTIES
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/fuzz)
   holdfast_target_defaults(fuzz_${name} NO_PCH)
@@ -108,7 +109,14 @@ function(holdfast_fuzzer source)
   # Without the replaced operator new: libFuzzer watches the heap itself, and a parser needs no world.
   holdfast_simulator_program(fuzz_${name} NO_HEAP)
   target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(fuzz_${name} SYSTEM PRIVATE ${TOMLPLUSPLUS_INCLUDE_DIR})
+  set(found ${PROJECT_BINARY_DIR}/fuzz/${name})
+  file(MAKE_DIRECTORY ${found})
+  set(seeds ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  if(NOT EXISTS ${seeds})
+    set(seeds)
+  endif()
   add_test(NAME fuzz_${name} COMMAND ${PROJECT_BINARY_DIR}/bin/fuzz/${name} -max_total_time=20 -seed=1 -verbosity=0
-    -print_final_stats=1 -artifact_prefix=${PROJECT_BINARY_DIR}/)
+    -print_final_stats=1 -artifact_prefix=${PROJECT_BINARY_DIR}/ ${found} ${seeds})
   holdfast_test_properties(fuzz_${name} fuzz 120 "")
 endfunction()

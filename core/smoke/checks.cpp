@@ -84,16 +84,6 @@ std::string three_digits(double value, const char* unit) {
 
 }  // namespace
 
-std::string bytes_text(std::uint64_t bytes) {
-  constexpr const char* units[] = {" B", " KiB", " MiB", " GiB"};
-  std::size_t unit = 0;
-  while (unit + 1 < std::size(units) && bytes >= 1024 && bytes % 1024 == 0) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return std::to_string(bytes) + units[unit];
-}
-
 std::string count_text(std::uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -10,6 +10,8 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include "tool/machine.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -63,8 +65,7 @@ class checks {
   std::vector<check> all_;
 };
 
-/// "64 B", "16 KiB", "32 MiB".
-std::string bytes_text(std::uint64_t bytes);
+using tool::bytes_text;
 /// "1 peer", "2 peers".
 std::string count_text(std::uint64_t count, std::string_view noun);
 /// "870 ns", "12.3 us", "45 ms", "1.9 s".

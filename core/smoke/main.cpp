@@ -9,8 +9,8 @@
 #include "smoke/processes.hpp"
 #include "smoke/recording.hpp"
 #include "smoke/serve.hpp"
+#include "tool/output.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -24,15 +24,6 @@ using namespace holdfast::smoke;
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
-/// Standard output as it was; what libraries print there goes to standard error from now on, or it would stand in the
-/// middle of the document.
-std::FILE* take_standard_output() {
-  const int kept = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (kept < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return stdout;
-  std::FILE* const out = ::fdopen(kept, "w");
-  return out != nullptr ? out : stdout;
-}
-
 int run(const options& given) {
   // Destroyed bottom-up: nobody may be interrupted any more when the children's list goes.
   process_group children;
@@ -41,7 +32,7 @@ int run(const options& given) {
   if (!given.record.empty())
     if (const std::string wrong = record.open(given.record); !wrong.empty()) throw usage_error{"--record: " + wrong};
 
-  std::FILE* const out = take_standard_output();
+  std::FILE* const out = holdfast::tool::take_standard_output();
   checks found(given.json ? nullptr : out);
   surroundings s{given, found, children, record};
   if (given.host) check_host(s);

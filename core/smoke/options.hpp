@@ -10,6 +10,8 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include "tool/program.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -17,9 +19,7 @@
 
 namespace holdfast::smoke {
 
-struct usage_error {
-  std::string sentence;
-};
+using tool::usage_error;
 
 struct options {
   bool ucx = false, verbs = false, cuda = false, host = false;
@@ -38,10 +38,5 @@ struct options {
 
 /// None: help or version was asked for and printed.
 std::optional<options> parse(int argc, const char* const* argv);
-
-/// "64MiB" = 67108864, "17" = 17. None: not a size, or beyond 64 bits.
-std::optional<std::uint64_t> parse_size(const std::string& text);
-/// "250ms", "2s", "1min"; a plain number counts seconds. None: not a time, or beyond 63 bits of nanoseconds.
-std::optional<std::chrono::nanoseconds> parse_time(const std::string& text);
 
 }  // namespace holdfast::smoke

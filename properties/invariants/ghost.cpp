@@ -198,7 +198,7 @@ std::vector<sim::event_kind> ghost::needs() {
   for (const auto id :
        {hardware_event::host_crashed, hardware_event::op_began, hardware_event::op_ended, hardware_event::cancel_fired,
         hardware_event::pages_owned, hardware_event::pages_returned,
-        hardware_event::pages_tombstoned, hardware_event::nic_registered, hardware_event::nic_deregistered,
+        hardware_event::pages_tombstoned, hardware_event::pages_tombstone_refused, hardware_event::nic_registered, hardware_event::nic_deregistered,
         hardware_event::nic_deregister_failed, hardware_event::dma_write, hardware_event::driver_get_posted,
         hardware_event::driver_get_completed, hardware_event::driver_callback,
         hardware_event::driver_worker_destroyed, hardware_event::driver_context_closed})
@@ -738,6 +738,9 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
     case hardware_event::pages_owned:
       b.pages[f[0]] = pages_record{.bytes = f[1], .owned = true};
       b.fibers[e.fiber].pages = f[0];
+      break;
+    case hardware_event::pages_tombstone_refused:
+      if (pages_record* const p = b.pages.find(e.fields[0])) p->refused = true;
       break;
     case hardware_event::pages_returned:
     case hardware_event::pages_tombstoned:

@@ -87,6 +87,7 @@ struct pages_record {
   std::uint64_t block = none;       // core's name
   std::uint64_t generation = none;  // of the arena that was published over them
   bool owned = false;
+  bool refused = false;  // the system would not take them as a tombstone: nobody can give them back
 };
 
 /// A device's registration, as the hardware names it.

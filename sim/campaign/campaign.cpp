@@ -220,6 +220,8 @@ class coordinator {
       summary_.schedules += board_.of(i).schedules;
       summary_.steps += board_.of(i).steps;
       summary_.choices += board_.of(i).choices;
+      summary_.calm_expected += board_.of(i).calm_expected;
+      summary_.calm_reached += board_.of(i).calm_reached;
       for (std::size_t half = 0; half < 2; ++half) fingerprint[half] += board_.of(i).fingerprint[half];
     }
     char digits[33];

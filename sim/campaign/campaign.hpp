@@ -114,6 +114,8 @@ struct campaign_summary {
   std::uint64_t schedules = 0;  // of an exploration: runs but those before a search began again
   std::uint64_t steps = 0;
   std::uint64_t choices = 0;
+  /// Runs that were to go through trouble to a calm, and those that came to it: in it everything that is owed must end.
+  std::uint64_t calm_expected = 0, calm_reached = 0;
   double seconds = 0;
   /// Over the fingerprints of all runs, whichever process made them; 32 hexadecimal digits.
   std::string fingerprint;

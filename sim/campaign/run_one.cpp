@@ -31,6 +31,8 @@ run_outcome run_one(const run_spec& spec, const plan& plan, strategy& chooser, c
   out.choices = w.choice_count();
   out.events = w.event_count();
   out.time_ns = w.now();
+  out.calm_expected = w.calm_expected();
+  out.calm_reached = w.calm_reached();
   if (observers.fingerprint || out.wrong) out.fingerprint = w.fingerprint();
   if (observers.keep_indices || out.wrong) out.indices = w.choices();
   if (!plan.faults.empty()) out.struck = fault_plan::of(w).struck();

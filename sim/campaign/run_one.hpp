@@ -47,6 +47,8 @@ struct run_outcome {
   std::string fingerprint;            // if asked for, and of every violating run
   std::vector<std::uint8_t> indices;  // choices as LEB128
   std::vector<std::uint64_t> struck;  // how often each fault of the plan struck, in its order
+  bool calm_expected = false;         // the run was to go through trouble to a calm
+  bool calm_reached = false;          // and did
   std::optional<std::string> error;
 };
 

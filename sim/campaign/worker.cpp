@@ -309,6 +309,8 @@ class worker {
     add(slot_.runs, 1);
     add(slot_.steps, out.steps);
     add(slot_.choices, out.choices);
+    add(slot_.calm_expected, out.calm_expected ? 1 : 0);
+    add(slot_.calm_reached, out.calm_expected && out.calm_reached ? 1 : 0);
     count_checks(true);
     count_marks();
     for (std::size_t i = 0; i < out.struck.size(); ++i) {

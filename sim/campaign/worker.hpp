@@ -40,6 +40,7 @@ class campaign_board {
     std::atomic<std::uint64_t> unit;    // number + 1 of the unit being worked on; 0: none
     std::atomic<std::uint64_t> serial;  // rises with every run
     std::atomic<std::uint64_t> runs, steps, choices;
+    std::atomic<std::uint64_t> calm_expected, calm_reached;  // runs
     // Of an exploration: runs but those before a search began again.
     std::atomic<std::uint64_t> schedules;
     // Sum over the fingerprints of the runs, each mixed with the run's number: the order does not matter.

@@ -79,6 +79,10 @@ int campaign_command(const arguments& given) {
   } else {
     for (const std::string& sentence : s.determinism_failures) std::printf("determinism: %s\n", sentence.c_str());
     print_holes(s, promised, inert);
+    if (s.calm_expected != 0 && !quiet) {
+      std::printf("calm: %llu of %llu runs went through their trouble to a calm\n",
+                  static_cast<unsigned long long>(s.calm_reached), static_cast<unsigned long long>(s.calm_expected));
+    }
     if (!quiet && stop_requested()) std::puts("stopped on request");
   }
   if (s.error) std::fprintf(stderr, "holdfast-sim: %s\n", s.error->c_str());

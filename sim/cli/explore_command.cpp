@@ -19,7 +19,8 @@ constexpr std::int64_t fault_value_ns = 1'000'000;
 constexpr std::int64_t fault_value_looks = 8;
 
 constexpr std::string_view timed_kinds[] = {"both",    "delay",           "delayed",     "indeterminate", "late",
-                                            "one_way", "orphaned_failed", "orphaned_ok", "pause",         "slow"};
+                                            "one_way", "orphaned_failed", "orphaned_ok", "pause",         "restart",
+                                            "slow"};
 
 std::int64_t value_of(std::string_view kind) {
   if (kind == "stuck") return fault_value_looks;
@@ -105,6 +106,8 @@ class exploration {
     total.schedules += s.schedules;
     total.steps += s.steps;
     total.choices += s.choices;
+    total.calm_expected += s.calm_expected;
+    total.calm_reached += s.calm_reached;
     total.seconds += s.seconds;
     total.complete = total.complete && s.complete;
     if (!total.error) total.error = s.error;

@@ -85,6 +85,7 @@ nlohmann::ordered_json summary_json(const campaign_settings& settings, const cam
   if (s.schedules != 0) out["schedules"] = s.schedules;
   out["steps"] = s.steps;
   out["choices"] = s.choices;
+  out["calm"] = {{"expected", s.calm_expected}, {"reached", s.calm_reached}};
   out["seconds"] = std::round(s.seconds * 1000) / 1000;
   out["violations"] = nlohmann::ordered_json::array();
   for (const campaign_violation& v : s.violations) {

@@ -40,11 +40,13 @@ const char* status_string(ucs_status_t status) noexcept {
   static_assert(std::is_same_v<decltype(&ucp_double::name), decltype(&::name)>, \
                 "the double of " #name " differs from the header");
 HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 
 const auto ucp_symbols = std::to_array<symbol>({
 #define HOLDFAST_UCP(name) {#name, reinterpret_cast<void*>(&ucp_double::name)},
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 });
 

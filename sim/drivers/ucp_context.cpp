@@ -18,17 +18,33 @@ std::uint64_t checksum(const std::byte* bytes, std::size_t count) noexcept {
   return sum;
 }
 
-/// What travels as a packed key. Core may look at no byte of it.
+/// What travels as a packed key. Core may look at no byte of it. Nothing in it tells lives or registrations apart that
+/// were given the same number.
 struct key_bytes {
   std::uint32_t magic;
   std::uint32_t size;
-  std::uint32_t host;
-  std::uint32_t life;
-  std::uint64_t context;
-  std::uint64_t registration;
+  std::uint32_t number;
+  std::uint32_t lanes;
   std::uint64_t sum;
 };
-constexpr std::uint32_t key_magic = 0x316b6668;
+constexpr std::uint32_t key_magic = 0x326b6668;
+constexpr std::uint32_t lane_tcp = 1, lane_shared = 2;
+
+transports parse_transports(std::string_view text) noexcept {
+  transports found{false, false};
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    if (one == "all" || one == "auto") found = {true, true};
+    if (one == "tcp") found.tcp = true;
+    if (one == "shm" || one == "sm" || one == "posix" || one == "sysv" || one == "cma" || one == "self") {
+      found.shared = true;
+    }
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -49,10 +65,13 @@ ucs_status_t ucp_config_read(const char* /*prefix*/, const char* /*file*/, ucp_c
   return UCS_OK;
 }
 
-ucs_status_t ucp_config_modify(ucp_config_t* handle, const char* /*name*/, const char* /*value*/) {
+ucs_status_t ucp_config_modify(ucp_config_t* handle, const char* name, const char* value) {
   call c(function::ucp_config_modify, handle);
+  auto* const found = c.find<config>(handle, object_kind::config);
+  if (found == nullptr) return UCS_ERR_INVALID_PARAM;
+  if (std::string_view(name) == "TLS") found->allowed = parse_transports(value);
   // Unknown names are kept as settings of transports that may exist: the answer is no proof of anything.
-  return c.find<config>(handle, object_kind::config) == nullptr ? UCS_ERR_INVALID_PARAM : UCS_OK;
+  return UCS_OK;
 }
 
 void ucp_config_release(ucp_config_t* handle) {
@@ -65,10 +84,14 @@ void ucp_config_release(ucp_config_t* handle) {
 ucs_status_t ucp_init_version(unsigned /*api_major*/, unsigned /*api_minor*/, const ucp_params_t* params,
                               const ucp_config_t* settings, ucp_context_h* answer) {
   call c(function::ucp_init_version, settings);
-  if (settings != nullptr && c.find<config>(settings, object_kind::config) == nullptr) return UCS_ERR_INVALID_PARAM;
+  const config* const chosen = settings != nullptr ? c.find<config>(settings, object_kind::config) : nullptr;
+  if (settings != nullptr && chosen == nullptr) return UCS_ERR_INVALID_PARAM;
+  const transports allowed = chosen != nullptr ? chosen->allowed : transports{};
   if ((params->field_mask & UCP_PARAM_FIELD_FEATURES) == 0 || params->features == 0) return UCS_ERR_INVALID_PARAM;
   if (const ucs_status_t status = c.fault_status("ucp.init", UCS_ERR_NO_DEVICE); status != UCS_OK) return status;
+  if (!allowed.tcp && !allowed.shared) return UCS_ERR_NO_DEVICE;
   auto& made = c.lib().make<context>();
+  made.allowed = allowed;
   made.features = params->features;
   made.shared = (params->field_mask & UCP_PARAM_FIELD_MT_WORKERS_SHARED) != 0 && params->mt_workers_shared != 0;
   *answer = handle_of<ucp_context_h>(made);
@@ -109,7 +132,7 @@ void ucp_cleanup(ucp_context_h handle) {
                                                  " was cleaned up before memory handle " + std::to_string(m->number));
       return;
     }
-    if (const fault* const f = fault_plan::of(c.the_world()).strike(c.owner(), "ucp.cleanup"); f != nullptr) {
+    if (const fault* const f = c.lib().faults().strike(c.owner(), "ucp.cleanup"); f != nullptr) {
       never = f->what == "never";
       duration_ns = f->value;
     }
@@ -144,6 +167,16 @@ ucs_status_t ucp_mem_map(ucp_context_h handle, const ucp_mem_map_params_t* param
       return UCS_ERR_INVALID_PARAM;
     }
     if ((flags & UCP_MEM_MAP_ALLOCATE) != 0) return UCS_ERR_UNSUPPORTED;
+    if (!owner->allowed.tcp) {
+      // Nothing of this context reaches a device: over shared memory there is nothing to register.
+      auto& made = c.lib().make<memory_handle>(*owner);
+      made.base = static_cast<std::byte*>(params->address);
+      made.bytes = params->length;
+      made.key_number = c.lib().take_key_number();
+      c.lib().mapped.push_back(&made);
+      *answer = handle_of<ucp_mem_h>(made);
+      return UCS_OK;
+    }
     attempt = nic_of(c.owner()).begin_register(static_cast<const std::byte*>(params->address), params->length);
   }
   if (attempt.never) never_return();
@@ -156,11 +189,13 @@ ucs_status_t ucp_mem_map(ucp_context_h handle, const ucp_mem_map_params_t* param
     case registration_answer::no_memory: return UCS_ERR_NO_MEMORY;
     case registration_answer::limit: return UCS_ERR_EXCEEDS_LIMIT;
     case registration_answer::bad_range: return UCS_ERR_INVALID_ADDR;
+    case registration_answer::device_lost: return UCS_ERR_IO_ERROR;
   }
   auto& made = lib.make<memory_handle>(*owner);
   made.base = attempt.base;
   made.bytes = attempt.bytes;
   made.registration = registration;
+  made.key_number = lib.take_key_number();
   lib.mapped.push_back(&made);
   *answer = handle_of<ucp_mem_h>(made);
   return UCS_OK;
@@ -188,6 +223,11 @@ ucs_status_t ucp_mem_unmap(ucp_context_h owner, ucp_mem_h handle) {
       c.lib().misuse("foreign handle", "memory handle " + std::to_string(found->number) +
                                            " was unmapped through another context than its own");
       return UCS_ERR_INVALID_PARAM;
+    }
+    if (found->registration == 0) {
+      std::erase(c.lib().mapped, found);
+      c.lib().retire(*found);
+      return UCS_OK;
     }
     // The library does not guard it: an operation that is posted writes on, into pages that are nobody's.
     for (const worker* const w : c.lib().workers) {
@@ -224,7 +264,8 @@ ucs_status_t ucp_rkey_pack(ucp_context_h owner, ucp_mem_h handle, void** answer,
   auto* const found = c.find<memory_handle>(handle, object_kind::memory_handle);
   if (at == nullptr || found == nullptr) return UCS_ERR_INVALID_PARAM;
   if (const ucs_status_t status = c.fault_status("ucp.rkey.pack", UCS_ERR_NO_MEMORY); status != UCS_OK) return status;
-  key_bytes content{key_magic, sizeof(key_bytes), c.owner().index(), c.lib().life, at->number, found->registration, 0};
+  const std::uint32_t lanes = (at->allowed.tcp ? lane_tcp : 0) | (at->allowed.shared ? lane_shared : 0);
+  key_bytes content{key_magic, sizeof(key_bytes), found->key_number, lanes, 0};
   content.sum = checksum(reinterpret_cast<const std::byte*>(&content), offsetof(key_bytes, sum));
   auto& made = c.lib().make<packed_key>();
   made.bytes.resize(sizeof content);
@@ -257,19 +298,39 @@ ucs_status_t ucp_ep_rkey_unpack(ucp_ep_h handle, const void* buffer, ucp_rkey_h*
   }
   // The size is inside: a key that was cut off shows by it, or by its sum.
   key_bytes content{};
-  std::memcpy(&content, buffer, offsetof(key_bytes, host));
-  if (content.magic != key_magic) return UCS_ERR_UNREACHABLE;
+  std::memcpy(&content, buffer, offsetof(key_bytes, number));
+  const bool says_nothing = content.magic == 0 && content.size == 0;
+  // Keys of ordinary memory carry next to nothing, and zeros may pass for one.
+  if (content.magic != key_magic && !(says_nothing && c.lib().key_chance().below(2) == 0)) return UCS_ERR_UNREACHABLE;
+  if (says_nothing) {
+    auto& empty = c.lib().make<key>(*on);
+    on->owner.keys.push_back(&empty);
+    *answer = handle_of<ucp_rkey_h>(empty);
+    return UCS_OK;
+  }
   if (content.size != sizeof content) return UCS_ERR_INVALID_PARAM;
   std::memcpy(&content, buffer, sizeof content);
   if (content.sum != checksum(reinterpret_cast<const std::byte*>(&content), offsetof(key_bytes, sum))) {
     return UCS_ERR_INVALID_PARAM;
   }
-  // A key of another host, or of an earlier life, unpacks as well as any: on this lane nobody looks at it again.
+  // A key of another host, or of an earlier life, unpacks as well as any: on these lanes nobody looks at it again.
   auto& made = c.lib().make<key>(*on);
-  made.registration = content.registration;
+  made.number_packed = content.number;
+  if (on->peer != nullptr && on->peer->alive() && on->peer->life() == on->peer_life) {
+    made.registration = library_of(*on->peer).registration_named(content.number);
+  }
   on->owner.keys.push_back(&made);
   *answer = handle_of<ucp_rkey_h>(made);
   return UCS_OK;
+}
+
+bool is_stale(const key& k) {
+  const endpoint& on = k.owner;
+  if (k.registration == 0 || !on.peer->alive() || on.peer->life() != on.peer_life) return false;
+  const std::uint64_t now = library_of(*on.peer).registration_named(k.number_packed);
+  if (now == 0 || now == k.registration) return false;
+  k.lib.the_world().log(&k.lib.owner, hardware_event::driver_stale_key, on.number, k.registration, now);
+  return true;
 }
 
 void ucp_rkey_destroy(ucp_rkey_h handle) {

@@ -1,12 +1,24 @@
 // The objects behind the simulated UCX: what its opaque handles point to.
 //
-// Why this exists: core is written against libucp. The double behaves like UCX 1.13 over tcp as far as core may depend
-// on it, and differs from run to run where it may not (statuses of a lost peer, inline or posted, order of messages).
+// Why this exists: core is written against libucp. The double behaves like UCX 1.13 over tcp and over the memory of
+// one machine as far as core may depend on it, and differs from run to run where it may not (statuses of a lost peer,
+// inline or posted, order of messages, numbers of keys).
+//
+// Lanes: an endpoint with error mode PEER goes over tcp. One without goes through shared memory if both processes are
+// on one machine (sim/hardware/fabric.hpp) and TLS allows it, else over tcp. Through shared memory a GET is served by
+// the owner's progress as over tcp; a peer's death or stop is never reported, a forced close is refused, and a flushed
+// close towards a peer that does not progress does not end.
+//
+// With the setting `rdma` endpoints between two hosts that have it carry GETs one-sided (ucp_rdma.cpp).
+//
+// Keys: bytes of a key are a small number that is used again after the registration is gone, and that begins anew in
+// the process's next life; or they are the same for all registrations of a life. An unpacked key remembers which
+// registration it was unpacked for.
 //
 // Faults it makes: the points ucp.* of sim/faults/fault_plan.cpp, besides those of NIC, memory and fabric below it.
-// What it does not do, because no code of core may depend on it: shared memory lanes, worker addresses, tags, streams,
-// PUT and atomics, the library's own registrations of zero-copy buffers, and the lock of a context (two registration
-// threads of one context do not wait for each other here).
+// What it does not do, because no code of core may depend on it: tags, streams, PUT and atomics, the library's own
+// registrations of zero-copy buffers, and the lock of a context (two registration threads of one context do not wait
+// for each other here).
 //
 // Ownership   Objects live until their host crashes or the world ends, also after they were closed: a handle that is
 //             used too late is recognized and reported instead of read from freed memory. Requests alone are reused.
@@ -18,6 +30,7 @@
 
 #include <holdfast/backends/ucx/ucp_table.hpp>
 #include <sim/drivers/ucp_settings.hpp>
+#include <sim/faults/fault_plan.hpp>
 #include <sim/hardware/fabric.hpp>
 #include <sim/hardware/host_memory.hpp>
 #include <sim/hardware/nic.hpp>
@@ -41,6 +54,7 @@ inline constexpr std::size_t max_am_header = 8000;
 enum class function : std::uint16_t {
 #define HOLDFAST_UCP(name) name,
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+  HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 };
 std::string_view name_of(function f) noexcept;
@@ -56,6 +70,7 @@ enum class object_kind : std::uint8_t {
   memory_handle,
   packed_key,
   request,
+  address,
 };
 std::string_view name_of(object_kind kind) noexcept;
 
@@ -70,6 +85,7 @@ struct object {
   static constexpr std::uint32_t made_here = 0x75637001;
   const std::uint32_t magic = made_here;  // a handle that never was one does not have it
   object_kind kind;
+  bool counted = true;       // to the leak check; false: the library made it on its own account
   bool gone = false;         // closed, destroyed, freed: the handle may not be used any more
   std::uint64_t number = 0;  // of its kind, from 1 for each host
   library& lib;
@@ -80,14 +96,22 @@ struct object {
   virtual ~object() = default;
 };
 
+/// Which transports a context may use, from the setting TLS.
+struct transports {
+  bool tcp = true;
+  bool shared = true;
+};
+
 struct config final : object {
   explicit config(library& l) : object(l, object_kind::config) {}
+  transports allowed;
 };
 
 struct context final : object {
   explicit context(library& l) : object(l, object_kind::context) {}
   std::uint64_t features = 0;
   bool shared = false;   // mt_workers_shared
+  transports allowed;
   unsigned workers = 0;  // not destroyed
 };
 
@@ -97,6 +121,13 @@ struct memory_handle final : object {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
   std::uint64_t registration = 0;
+  std::uint32_t key_number = 0;  // what a packed key says; free again when this is gone
+};
+
+/// The buffer of ucp_worker_get_address.
+struct worker_address final : object {
+  explicit worker_address(library& l) : object(l, object_kind::address) {}
+  std::vector<std::byte> bytes;
 };
 
 /// The buffer of ucp_rkey_pack.
@@ -106,7 +137,7 @@ struct packed_key final : object {
 };
 
 enum class message_kind : std::uint8_t {
-  connect,   // a client's request at a listener
+  connect,   // a client's request at a listener, or at a worker whose address it has
   accepted,  // the server created its endpoint
   rejected,
   active,       // an active message
@@ -140,6 +171,9 @@ struct message final : packet {
   // Who sent a connect or accepted: for lanes that need no progress of the owner.
   host* sender = nullptr;
   std::uint32_t sender_life = 0;
+  // Of a connect to a worker's address.
+  bool peer_mode = false;
+  std::uint32_t wanted_life = 0;
 };
 
 struct active_handler {
@@ -157,7 +191,7 @@ struct served_read {
   std::uint64_t piece_bytes;
 };
 
-struct worker final : object, descriptor {
+struct worker final : object, descriptor, acceptor {
   worker(library& l, context& c) : object(l, object_kind::worker), owner(c) {}
   context& owner;
   fiber* thread = nullptr;  // null: any thread may use it
@@ -168,6 +202,7 @@ struct worker final : object, descriptor {
   /// time: who looks again at once would otherwise stop time.
   mutable std::uint64_t stuck_looks = 0;
   bool progressing = false;
+  std::uint64_t progressed = 0;  // times
   std::deque<std::unique_ptr<message>> inbox;
   std::unique_ptr<message> current;  // kept here, not on a stack that may be abandoned
   std::vector<served_read> serving;
@@ -180,7 +215,10 @@ struct worker final : object, descriptor {
   std::uint64_t undecided = 0;       // connection requests handed out, neither accepted nor rejected
   std::uint64_t unfreed = 0;         // ended requests that the program did not free
 
+  std::uint16_t address_port = 0;    // where who has the address connects; 0: nobody asked for it
+
   bool readable() const noexcept override;
+  void connected(std::shared_ptr<stream> where, std::unique_ptr<packet> first) override;
   /// Puts a message behind the others and wakes whoever sleeps on the armed descriptor.
   void receive(std::unique_ptr<message> m);
   void notify();
@@ -210,10 +248,15 @@ struct endpoint final : object, stream_end {
   side mine = side::client;
   std::shared_ptr<stream> where;
   bool peer_mode = false;  // error handling mode PEER
+  bool shared = false;     // through the memory of the machine
+  bool queue_pair_dead = false;         // one-sided transfers of this endpoint move no byte any more
+  std::int64_t last_completion_ns = 0;  // of its queue pair: completions keep their order
+  bool passive = false;    // made for who connected to the worker's address; nobody was given its handle
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;
   bool connected = false;
   bool forced = false;
+  std::uint64_t forced_at = 0;  // how often its worker had progressed then
   ucs_status_t failed = UCS_OK;
   request* closing = nullptr;  // of a flushed close
   bool fin_sent = false;
@@ -229,7 +272,8 @@ struct endpoint final : object, stream_end {
 struct key final : object {
   key(library& l, endpoint& e) : object(l, object_kind::key), owner(e) {}
   endpoint& owner;
-  std::uint64_t registration = 0;  // at the owner of the memory; nobody checks it on this lane
+  std::uint32_t number_packed = 0;  // what its bytes say
+  std::uint64_t registration = 0;   // which had these bytes when they were unpacked, at the owner; 0: none, or unknown
   unsigned uses = 0;
 };
 
@@ -250,6 +294,7 @@ struct request final : object {
   std::byte* destination = nullptr;
   std::size_t bytes = 0;
   std::size_t landed = 0;
+  bool stale = false;  // of a registration that is gone: brings nothing of worth
   dma_admission admission;
   // Active message: read when it leaves, not when it is posted.
   std::uint16_t am_id = 0;
@@ -276,7 +321,10 @@ class library {
 
   world& the_world() const noexcept { return owner.owner(); }
   /// Everything that may differ from run to run is drawn here.
-  random_stream& chance() { return the_world().stream(stream_name_); }
+  random_stream& chance() noexcept { return chance_; }
+  /// For the numbers of keys alone, so that they disturb nothing else.
+  random_stream& key_chance() noexcept { return key_chance_; }
+  fault_plan& faults() noexcept { return faults_; }
 
   template <class T, class... Arguments>
   T& make(Arguments&&... arguments) {
@@ -295,18 +343,28 @@ class library {
   /// From here on this life's handles are nobody's leak: a call that never returns keeps them.
   void forgive_leaks();
   packed_key* find_packed(const void* bytes);
+  std::uint32_t take_key_number();
+  /// The registration that a packed key with this number names now, or 0.
+  std::uint64_t registration_named(std::uint32_t key_number) const noexcept;
   std::vector<worker*> workers;        // not destroyed
   std::vector<packed_key*> packed;     // not released
   std::vector<memory_handle*> mapped;  // not unmapped
+  std::vector<worker_address*> addresses;  // not released
 
   void misuse(std::string_view what, std::string sentence);
 
  private:
-  const std::string stream_name_;
+  // The world's, which outlives its hosts' libraries.
+  random_stream& chance_;
+  random_stream& key_chance_;
+  fault_plan& faults_;
+  std::uint32_t highest_key_ = 0;
+  bool keys_drawn_ = false;
+  bool keys_empty_ = false;  // every key of this life is number 0
   std::vector<std::unique_ptr<object>> objects_;
   std::deque<request*> free_requests_;
-  std::uint64_t numbers_[10] = {};
-  int open_[10] = {};
+  std::uint64_t numbers_[11] = {};
+  int open_[11] = {};
   bool forgiven_ = false;
 };
 
@@ -370,6 +428,16 @@ void finish(request& r, ucs_status_t status);
 void finish_later(request& r, ucs_status_t status, std::int64_t spread_ns);
 /// The endpoint does not work any more; runs the error handler where it must.
 void fail_endpoint(endpoint& e, ucs_status_t status);
+/// A GET over this endpoint needs nobody's progress.
+bool is_one_sided(const endpoint& e);
+/// The endpoint's queue pair reads at the peer and writes here. `m` asks for it.
+void read_one_sided(endpoint& e, const message& m);
+/// The device of the library's host failed: what is outstanding ends with errors, later.
+void flush_failed_device(library& lib);
+/// Somebody connected to the worker's address.
+void answer_address(worker& w, message& m);
+/// The bytes of `key` name another registration at the owner now than when it was unpacked. Says so by event.
+bool is_stale(const key& k);
 /// Takes the endpoint out of its worker and lets go of its stream.
 void detach(endpoint& e, bool quietly);
 /// A flushed close goes on when nothing is outstanding.
@@ -386,6 +454,7 @@ unsigned serve_pieces(worker& w);
 // The functions themselves, with the library's own names.
 #define HOLDFAST_UCP(name) extern std::remove_pointer_t<decltype(&::name)> name;
 HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 
 }  // namespace holdfast::sim::ucp_double

@@ -28,6 +28,40 @@ std::optional<socket_name> read_name(const ucs_sock_addr_t& from) noexcept {
   return socket_name{ntohl(name.sin_addr.s_addr), ntohs(name.sin_port)};
 }
 
+/// What ucp_worker_get_address gives out.
+struct address_bytes {
+  std::uint32_t magic;
+  std::uint32_t size;
+  std::uint32_t host;
+  std::uint32_t life;
+  std::uint32_t machine;
+  std::uint16_t port;
+  std::uint8_t tcp;
+  std::uint8_t shared;
+  std::uint64_t sum;
+};
+constexpr std::uint32_t address_magic = 0x31616668;
+constexpr std::uint16_t first_address_port = 60'000;  // above what listeners get
+
+std::uint64_t sum_of(const address_bytes& a) noexcept {
+  std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
+  for (const std::uint64_t part : {std::uint64_t{a.magic}, std::uint64_t{a.size}, std::uint64_t{a.host},
+                                   std::uint64_t{a.life}, std::uint64_t{a.machine}, std::uint64_t{a.port},
+                                   std::uint64_t{a.tcp}, std::uint64_t{a.shared}}) {
+    sum = (sum ^ part) * 0x100000001b3;
+  }
+  return sum;
+}
+
+std::optional<address_bytes> read_address(const void* from) noexcept {
+  address_bytes a{};
+  if (from == nullptr) return std::nullopt;
+  std::memcpy(&a, from, offsetof(address_bytes, host));
+  if (a.magic != address_magic || a.size != sizeof a) return std::nullopt;
+  std::memcpy(&a, from, sizeof a);
+  return a.sum == sum_of(a) ? std::optional(a) : std::nullopt;
+}
+
 void remember(endpoint& e, const ucp_ep_params_t& params) {
   e.peer_mode =
       (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 && params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
@@ -50,6 +84,12 @@ void listener::connected(std::shared_ptr<stream> where, std::unique_ptr<packet> 
   owner.receive(std::move(m));
 }
 
+void worker::connected(std::shared_ptr<stream> where, std::unique_ptr<packet> first) {
+  std::unique_ptr<message> m(static_cast<message*>(first.release()));
+  m->where = std::move(where);
+  receive(std::move(m));
+}
+
 void endpoint::arrived(std::unique_ptr<packet> what) {
   std::unique_ptr<message> m(static_cast<message*>(what.release()));
   m->to = this;
@@ -69,14 +109,45 @@ void post(endpoint& e, std::unique_ptr<message> m) {
     if (e.failed == UCS_OK) e.queue.push_back(std::move(m));
     return;
   }
+  if (m->kind == message_kind::get && is_one_sided(e)) {
+    read_one_sided(e, *m);
+    return;
+  }
   const std::size_t bytes = envelope_bytes + m->header.size() + m->body.size();
   fabric::of(e.lib.the_world()).send(e.where, e.mine, std::move(m), bytes);
+}
+
+void answer_address(worker& w, message& m) {
+  library& lib = w.lib;
+  fabric& net = fabric::of(lib.the_world());
+  // The address of an earlier life, whose worker had the same number: not meant.
+  if (m.wanted_life != lib.life) {
+    net.close(m.where, side::server);
+    return;
+  }
+  auto& made = lib.make<endpoint>(w);
+  lib.count(object_kind::endpoint, -1);
+  made.counted = false;
+  made.passive = true;
+  made.peer_mode = m.peer_mode;
+  made.mine = side::server;
+  made.where = std::move(m.where);
+  made.connected = true;
+  made.peer = m.sender;
+  made.peer_life = m.sender_life;
+  w.endpoints.push_back(&made);
+  net.attach(made.where, side::server, made);
+  auto accepted = std::make_unique<message>(message_kind::accepted);
+  accepted->sender = &lib.owner;
+  accepted->sender_life = lib.life;
+  post(made, std::move(accepted));
 }
 
 void fail_endpoint(endpoint& e, ucs_status_t status) {
   // Without error mode nothing is promised, and over this library nothing is told.
   if (e.failed != UCS_OK || !e.peer_mode) return;
   e.failed = status;
+  e.queue_pair_dead = true;
   e.queue.clear();
   std::erase_if(e.owner.serving, [&e](const served_read& s) { return s.to == &e; });
   if (!e.gone && e.on_error != nullptr) {
@@ -90,6 +161,7 @@ void fail_endpoint(endpoint& e, ucs_status_t status) {
 }
 
 void detach(endpoint& e, bool quietly) {
+  e.queue_pair_dead = true;
   std::erase(e.owner.endpoints, &e);
   std::erase_if(e.owner.serving, [&e](const served_read& s) { return s.to == &e; });
   fabric::of(e.lib.the_world()).close(e.where, e.mine, quietly);
@@ -111,6 +183,13 @@ void continue_close(endpoint& e) {
     return;
   }
   if (!e.connected || e.fin_sent) return;
+  if (e.shared && e.lib.chance().chance(e.lib.settings.idle_flush_permille)) {
+    // Nothing of ours waits in the peer's queue, so nobody needs to look at it.
+    request& r = *std::exchange(e.closing, nullptr);
+    detach(e, true);
+    finish_later(r, UCS_OK, 0);
+    return;
+  }
   e.fin_sent = true;
   post(e, std::make_unique<message>(message_kind::fin));
 }
@@ -183,7 +262,99 @@ void ucp_listener_destroy(ucp_listener_h handle) {
   c.lib().retire(*l);
 }
 
+// Worker address ----------------------------------------------------------------------------------------------
+
+ucs_status_t ucp_worker_get_address(ucp_worker_h handle, ucp_address_t** answer, size_t* bytes) {
+  call c(function::ucp_worker_get_address, handle);
+  worker* const w = c.find_worker(handle);
+  if (w == nullptr) return UCS_ERR_INVALID_PARAM;
+  if (const ucs_status_t status = c.fault_status("ucp.worker.address", UCS_ERR_NO_MEMORY); status != UCS_OK) {
+    return status;
+  }
+  fabric& net = fabric::of(c.the_world());
+  if (w->address_port == 0) {
+    const auto port = net.listen(c.owner(), static_cast<std::uint16_t>(first_address_port + w->number), *w);
+    if (!port) return UCS_ERR_BUSY;
+    w->address_port = *port;
+  }
+  const transports& allowed = w->owner.allowed;
+  address_bytes content{address_magic,
+                        sizeof(address_bytes),
+                        c.owner().index(),
+                        c.lib().life,
+                        net.machine_of(c.owner()),
+                        w->address_port,
+                        allowed.tcp,
+                        allowed.shared,
+                        0};
+  content.sum = sum_of(content);
+  auto& made = c.lib().make<worker_address>();
+  made.bytes.resize(sizeof content);
+  std::memcpy(made.bytes.data(), &content, sizeof content);
+  c.lib().addresses.push_back(&made);
+  *answer = reinterpret_cast<ucp_address_t*>(made.bytes.data());
+  *bytes = made.bytes.size();
+  return UCS_OK;
+}
+
+void ucp_worker_release_address(ucp_worker_h handle, ucp_address_t* address) {
+  call c(function::ucp_worker_release_address, handle);
+  if (c.find_worker(handle) == nullptr) return;
+  auto& all = c.lib().addresses;
+  const auto found = std::ranges::find_if(all, [address](const worker_address* a) {
+    return a->bytes.data() == reinterpret_cast<const std::byte*>(address);
+  });
+  if (found == all.end()) {
+    c.lib().misuse("no such handle", "ucp_worker_release_address was given what is no address, or not any more");
+    return;
+  }
+  worker_address& gone = **found;
+  all.erase(found);
+  std::ranges::fill(gone.bytes, std::byte{0xdd});
+  gone.bytes = {};
+  c.lib().retire(gone);
+}
+
 // Endpoint ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+ucs_status_t create_to_address(call& c, worker& w, const ucp_ep_params_t& params, const address_bytes& to,
+                               ucp_ep_h* answer) {
+  fabric& net = fabric::of(c.the_world());
+  library& lib = c.lib();
+  host& there = *c.the_world().hosts()[to.host];
+  const bool peer_mode = (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 &&
+                         params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
+  // Shared memory cannot promise what PEER asks for (F7).
+  const bool shared =
+      !peer_mode && w.owner.allowed.shared && to.shared != 0 && net.machine_of(c.owner()) == to.machine;
+  if (!shared && !(w.owner.allowed.tcp && to.tcp != 0)) return UCS_ERR_UNREACHABLE;
+  // What a dead process offered may be gone, or still be there with nobody behind it.
+  if (shared && (!there.alive() || there.life() != to.life) &&
+      lib.chance().chance(lib.settings.dead_address_permille)) {
+    return UCS_ERR_SHMEM_SEGMENT;
+  }
+  auto& made = lib.make<endpoint>(w);
+  remember(made, params);
+  made.shared = shared;
+  auto first = std::make_unique<message>(message_kind::connect);
+  first->sender = &c.owner();
+  first->sender_life = lib.life;
+  first->peer_mode = peer_mode;
+  first->wanted_life = to.life;
+  if (shared) {
+    made.where = net.connect_shared(c.owner(), made, there, to.port, std::move(first), 2 * envelope_bytes);
+    c.the_world().log(&c.owner(), hardware_event::driver_lane_shared, made.number);
+  } else {
+    made.where =
+        net.connect(c.owner(), made, fabric::address_of(there), to.port, std::move(first), 2 * envelope_bytes);
+  }
+  *answer = handle_of<ucp_ep_h>(made);
+  return UCS_OK;
+}
+
+}  // namespace
 
 ucs_status_t ucp_ep_create(ucp_worker_h handle, const ucp_ep_params_t* params, ucp_ep_h* answer) {
   call c(function::ucp_ep_create, handle);
@@ -198,14 +369,23 @@ ucs_status_t ucp_ep_create(ucp_worker_h handle, const ucp_ep_params_t* params, u
     const auto name = read_name(params->sockaddr);
     if (!name) return UCS_ERR_INVALID_ADDR;
     if (refused != UCS_OK) return refused;
+    // Without tcp there is nobody to connect to, which shows later.
+    const std::uint16_t port = w->owner.allowed.tcp ? name->port : std::uint16_t{0};
     auto& made = c.lib().make<endpoint>(*w);
     remember(made, *params);
     auto first = std::make_unique<message>(message_kind::connect);
     first->sender = &c.owner();
     first->sender_life = c.lib().life;
-    made.where = net.connect(c.owner(), made, name->address, name->port, std::move(first), 2 * envelope_bytes);
+    made.where = net.connect(c.owner(), made, name->address, port, std::move(first), 2 * envelope_bytes);
     *answer = handle_of<ucp_ep_h>(made);
     return UCS_OK;
+  }
+
+  if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) != 0) {
+    const auto to = read_address(params->address);
+    if (!to || to->host >= c.the_world().hosts().size()) return UCS_ERR_INVALID_ADDR;
+    if (refused != UCS_OK) return refused;
+    return create_to_address(c, *w, *params, *to, answer);
   }
 
   if ((params->field_mask & UCP_EP_PARAM_FIELD_CONN_REQUEST) == 0) return UCS_ERR_INVALID_PARAM;
@@ -266,6 +446,9 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h handle, const ucp_request_param_t* pa
   if (force) {
     e->queue.clear();
     e->forced = true;
+    e->forced_at = w.progressed;
+    // A closed queue pair is a fence; bytes of other lanes may land until what was outstanding has ended.
+    e->queue_pair_dead = true;
     // Returns first; what was outstanding ends later, as cancelled, and its bytes may land until then.
     for (const auto& [number, r] : w.outstanding) {
       if (r->on == e) finish_later(*r, UCS_ERR_CANCELED, c.lib().settings.cancel_spread_ns);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 namespace holdfast::sim {
 
@@ -16,6 +17,7 @@ namespace {
 constexpr auto function_names = std::to_array<const char*>({
 #define HOLDFAST_UCP(name) #name,
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 });
 
@@ -43,6 +45,7 @@ std::string_view name_of(object_kind kind) noexcept {
     case object_kind::memory_handle: return "ucp memory handle";
     case object_kind::packed_key: return "ucp packed key";
     case object_kind::request: return "ucp request";
+    case object_kind::address: return "ucp address";
   }
   return "?";
 }
@@ -55,8 +58,15 @@ library& library_of(host& h) {
 
 // library -----------------------------------------------------------------------------------------------------
 
-library::library(host& h) : owner(h), life(h.life()), settings(ucp_settings_of(h)), stream_name_("ucp@" + h.name()) {
+library::library(host& h)
+    : owner(h),
+      life(h.life()),
+      settings(ucp_settings_of(h)),
+      chance_(h.owner().stream("ucp@" + h.name())),
+      key_chance_(h.owner().stream("ucp keys@" + h.name())),
+      faults_(fault_plan::of(h.owner())) {
   h.on_crash([this] { forgive_leaks(); });
+  if (settings.rdma) nic_of(h).on_failure(alive, [this] { flush_failed_device(*this); });
 }
 
 request& library::make_request(request_kind what, worker& through) {
@@ -77,7 +87,7 @@ request& library::make_request(request_kind what, worker& through) {
 
 void library::retire(object& o) {
   o.gone = true;
-  count(o.kind, -1);
+  if (o.counted) count(o.kind, -1);
   if (o.kind == object_kind::request) free_requests_.push_back(static_cast<request*>(&o));
 }
 
@@ -97,6 +107,26 @@ void library::forgive_leaks() {
 packed_key* library::find_packed(const void* bytes) {
   const auto found = std::ranges::find_if(packed, [bytes](const packed_key* p) { return p->bytes.data() == bytes; });
   return found == packed.end() ? nullptr : *found;
+}
+
+std::uint32_t library::take_key_number() {
+  // A queue pair finds the registration by the number.
+  if (!settings.rdma && !std::exchange(keys_drawn_, true)) keys_empty_ = key_chance().chance(settings.key_empty_permille);
+  if (keys_empty_) return 0;
+  if (!key_chance().chance(settings.key_reuse_permille)) return ++highest_key_;
+  for (std::uint32_t number = 1;; ++number) {
+    if (registration_named(number) != 0) continue;
+    highest_key_ = std::max(highest_key_, number);
+    return number;
+  }
+}
+
+std::uint64_t library::registration_named(std::uint32_t key_number) const noexcept {
+  if (key_number == 0) return 0;
+  for (const memory_handle* const m : mapped) {
+    if (m->key_number == key_number) return m->registration;
+  }
+  return 0;
 }
 
 void library::misuse(std::string_view what, std::string sentence) {
@@ -132,23 +162,21 @@ call::call(function f, const void* subject)
     w.violate("driver call under a lock", self.name + " called " + std::string(name()) + " while it holds " +
                                               w.object_name(self.held[self.held_count - 1].object));
   }
-  fault_plan& plan = fault_plan::of(w);
+  fault_plan& plan = library_->faults();
   // From an event of its own: the caller is a fiber of this very host.
-  if (plan.strike(h, "host.crash") != nullptr) {
-    w.at(w.now(), [&h] {
-      if (h.alive()) h.crash();
+  if (const fault* const f1 = plan.strike(h, "host.crash"); f1 != nullptr) {
+    const std::int64_t again_ns = f1->what == "restart" ? std::max<std::int64_t>(f1->value, 0) : -1;
+    h.at(w.now(), [&h, &w, again_ns] {
+      h.crash();
+      if (again_ns >= 0) w.at(w.now() + again_ns, [&h] { h.restart(); });
     });
   }
   if (const fault* const f2 = plan.strike(h, "host.pause"); f2 != nullptr) {
     const std::int64_t pause_ns = f2->value;
-    w.at(w.now(), [&h, &w, pause_ns] {
-      if (!h.alive() || h.paused()) return;
+    h.at(w.now(), [&h, &w, pause_ns] {
+      if (h.paused()) return;
       h.pause();
-      if (pause_ns > 0) {
-        w.at(w.now() + pause_ns, [&h] {
-          if (h.alive() && h.paused()) h.resume();
-        });
-      }
+      if (pause_ns > 0) h.at(w.now() + pause_ns, [&h] { h.resume(); });
     });
   }
 }
@@ -193,7 +221,7 @@ endpoint* call::find_endpoint(const void* handle) {
 }
 
 ucs_status_t call::fault_status(std::string_view point, ucs_status_t otherwise) {
-  const fault* const f = fault_plan::of(the_world()).strike(owner(), point);
+  const fault* const f = library_->faults().strike(owner(), point);
   if (f == nullptr) return UCS_OK;
   return f->value < 0 ? static_cast<ucs_status_t>(f->value) : otherwise;
 }

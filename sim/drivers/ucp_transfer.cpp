@@ -34,14 +34,28 @@ std::vector<std::byte> copy_of(const void* from, std::size_t bytes) {
 }
 
 // As a one-sided lane would: no progress of the owner.
-bool get_inline(library& lib, const endpoint& e, std::byte* to, std::size_t bytes, std::uint64_t address) {
+bool get_inline(library& lib, const endpoint& e, std::byte* to, std::size_t bytes, std::uint64_t address, bool stale) {
   if (e.peer == nullptr || !e.peer->alive() || e.peer->life() != e.peer_life) return false;
   std::vector<std::byte> copy(bytes);
   if (!memory_of(*e.peer).dma_read(copy.data(), reinterpret_cast<const std::byte*>(address), bytes, 0, false))
     return true;
+  if (stale) std::ranges::fill(copy, std::byte{0xee});
   host_memory& mine = memory_of(lib.owner);
   mine.dma_write(to, copy.data(), bytes, 0, mine.admit(0, to));
   return true;
+}
+
+void break_device(host& h) {
+  const fault* const f = fault_plan::of(h.owner()).strike(h, "nic.device");
+  if (f == nullptr) return;
+  nic& card = nic_of(h);
+  world& w = h.owner();
+  if (f->what == "fatal") {
+    w.at(w.now(), [&card] { card.fail(); });
+    return;
+  }
+  w.at(w.now(), [&card] { card.set_port(false); });
+  if (f->value > 0) w.at(w.now() + f->value, [&card] { card.set_port(true); });
 }
 
 void leave(endpoint& e, std::uint64_t request, std::uint16_t am_id, bool wants_reply, bool rendezvous,
@@ -76,20 +90,23 @@ ucs_status_ptr_t ucp_get_nbx(ucp_ep_h handle, void* buffer, size_t count, uint64
     return UCS_STATUS_PTR(status);
   }
   if (*bytes == 0) return nullptr;
+  if (c.lib().settings.rdma) break_device(c.owner());
   auto* const to = static_cast<std::byte*>(buffer);
-  fault_plan& plan = fault_plan::of(c.the_world());
+  fault_plan& plan = c.lib().faults();
   // This library ignores the memory handle (F15), so nothing is done with it here.
   const bool planned = plan.strike(c.owner(), "ucp.get.inline") != nullptr;
-  if (e->connected && !must_post(*param)) {
+  const bool stale = is_stale(*k) && c.lib().key_chance().chance(c.lib().settings.stale_key_permille);
+  if (e->connected && !must_post(*param) && !is_one_sided(*e)) {
     const ucp_settings& rules = c.lib().settings;
     const bool lucky = *bytes <= rules.inline_bytes_max && c.lib().chance().chance(rules.inline_permille);
-    if ((planned || lucky) && get_inline(c.lib(), *e, to, *bytes, remote_address)) return nullptr;
+    if ((planned || lucky) && get_inline(c.lib(), *e, to, *bytes, remote_address, stale)) return nullptr;
   }
   request& r = c.lib().make_request(request_kind::get, e->owner);
   r.on = e;
   r.with = k;
   r.destination = to;
   r.bytes = *bytes;
+  r.stale = stale;
   take_callback(r, *param);
   host_memory& mine = memory_of(c.owner());
   r.admission = mine.admit(r.number, to);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace holdfast::sim::ucp_double {
 
@@ -150,6 +151,7 @@ void land_piece(worker& w, message& m) {
   const auto found = w.outstanding.find(m.request);
   if (found == w.outstanding.end() || found->second->what != request_kind::get) return;
   request& r = *found->second;
+  if (r.stale) std::ranges::fill(m.body, std::byte{0xee});
   if (!memory_of(w.lib.owner).dma_write(r.destination + m.offset, m.body.data(), m.body.size(), 0, r.admission)) return;
   r.landed += m.body.size();
   // An operation that is being cancelled still writes, and ends as cancelled.
@@ -175,7 +177,13 @@ ucs_status_t status_of(library& lib, const message& m) {
 
 void handle(worker& w, message& m) {
   switch (m.kind) {
-    case message_kind::connect: offer_connection(w, m); return;
+    case message_kind::connect:
+      if (m.at != nullptr) {
+        offer_connection(w, m);
+      } else {
+        answer_address(w, m);
+      }
+      return;
     case message_kind::accepted: {
       endpoint& e = *m.to;
       if (e.failed != UCS_OK) return;
@@ -271,7 +279,7 @@ ucs_status_t ucp_worker_arm(ucp_worker_h handle) {
     c.lib().misuse("inside a callback", "worker " + std::to_string(w->number) + " was armed inside a callback");
     return UCS_ERR_INVALID_PARAM;
   }
-  if (const fault* const f = fault_plan::of(c.the_world()).strike(c.owner(), "ucp.arm.busy"); f != nullptr) {
+  if (const fault* const f = c.lib().faults().strike(c.owner(), "ucp.arm.busy"); f != nullptr) {
     if (f->what == "busy") return UCS_ERR_BUSY;
     if (f->what == "error") return f->value < 0 ? static_cast<ucs_status_t>(f->value) : UCS_ERR_IO_ERROR;
     w->stuck_looks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, f->value));
@@ -295,6 +303,7 @@ unsigned ucp_worker_progress(ucp_worker_h handle) {
 
 unsigned progress(worker& w) {
   w.progressing = true;
+  ++w.progressed;
   w.signalled = false;
   unsigned done = 0;
   while (done < w.lib.settings.progress_batch && !w.inbox.empty()) {
@@ -344,13 +353,21 @@ void ucp_worker_destroy(ucp_worker_h handle) {
     });
     if (waited_for != 0) wrong = "was destroyed with " + std::to_string(waited_for) + " closes that had not ended";
     if (w->undecided != 0) wrong = "was destroyed with " + number(w->undecided) + " connection requests undecided";
+    // A transfer on an endpoint with error mode PEER must have been cancelled by a forced close, or the library aborts.
+    for (const auto& [n, r] : w->outstanding) {
+      const bool transfer = r->what == request_kind::get || (r->what == request_kind::send && r->rendezvous);
+      if (!transfer || !r->on->peer_mode || r->on->forced || r->on->failed != UCS_OK) continue;
+      wrong = "was destroyed under transfer " + number(n) + " of endpoint " + number(r->on->number) +
+              ", which has error mode PEER and was not closed by force";
+      break;
+    }
     if (w->unfreed != 0)
       wrong = "was destroyed with " + number(w->unfreed) + " requests that had ended and were not freed";
     if (!wrong.empty()) {
       c.lib().misuse("order of destruction", "worker " + number(w->number) + ' ' + wrong);
       return;
     }
-    if (const fault* const f = fault_plan::of(c.the_world()).strike(c.owner(), "ucp.worker.destroy"); f != nullptr) {
+    if (const fault* const f = c.lib().faults().strike(c.owner(), "ucp.worker.destroy"); f != nullptr) {
       never = f->what == "never";
       slow = !never;
       duration_ns = f->value;
@@ -362,8 +379,17 @@ void ucp_worker_destroy(ucp_worker_h handle) {
   library& lib = w->lib;
   // A destruction that takes its time progresses meanwhile: bytes land and callbacks run until it returns.
   if (slow) progress(*w);
+  // What a forced close cancelled is called back in here, if no progress came between. (Otherwise the library would have
+  // called back by then; here it may take longer, and then ends without.)
+  w->progressing = true;
+  std::vector<request*> cancelled;
+  for (const auto& [number, r] : w->outstanding) {
+    if (r->what != request_kind::close && r->on->forced && r->on->forced_at == w->progressed) cancelled.push_back(r);
+  }
+  for (request* const r : cancelled) finish(*r, UCS_ERR_CANCELED);
+  w->progressing = false;
   w->gone = true;
-  // Operations end here without a callback (F10).
+  // Other operations end here without a callback (F10).
   const std::size_t dropped = w->outstanding.size();
   for (const auto& [number, r] : w->outstanding) {
     if (r->what == request_kind::get) --r->with->uses;
@@ -380,6 +406,7 @@ void ucp_worker_destroy(ucp_worker_h handle) {
     if (!e.gone) lib.retire(e);
     detach(e, false);
   }
+  if (w->address_port != 0) fabric::of(lib.the_world()).stop_listening(lib.owner, w->address_port);
   for (auto& m : w->inbox) {
     if (m->kind == message_kind::connect) fabric::of(lib.the_world()).close(m->where, side::server);
   }

@@ -21,13 +21,21 @@ constexpr auto points = std::to_array<fault_point>({
      "only (one_way)",
      "both|one_way"},
     {"fabric.reset", "the stream of this message breaks; both ends learn it after the usual detection time", "reset"},
+    {"fabric.slow", "from this message on everything on its way to the same host takes value ns longer", "slow"},
     {"heap", "an allocation of core fails (fail: at any named site; or the name of one site)", "fail|*"},
-    {"host.crash", "the host crashes right after this driver call began", "crash"},
+    {"host.crash",
+     "the host crashes right after this driver call began, for good (crash) or to start again under its name and "
+     "address value ns later (restart)",
+     "crash|restart"},
     {"host.pause", "the host's fibers stop right after this driver call began, for value ns (0: for ever)", "pause"},
     {"nic.deregister",
      "a deregistration takes value ns longer (slow), never returns (never), fails while the pages stay pinned (error) "
      "or says yes and does nothing (lie); the library answers OK to the last two",
      "slow|never|error|lie"},
+    {"nic.device",
+     "with one-sided lanes: the device fails for good (fatal), or its port is down for value ns (port_down; 0: for "
+     "ever); passed when a GET is posted",
+     "fatal|port_down"},
     {"nic.register",
      "a registration is refused for want of memory (refuse) or of a table entry (limit), takes value ns longer "
      "(delay), never returns (never), or covers one page less than asked (short)",
@@ -76,9 +84,30 @@ static_assert(std::ranges::is_sorted(points, {}, &fault_point::name));
 
 constexpr std::size_t no_point = points.size();
 
-std::size_t find_point(std::string_view name) noexcept {
+std::size_t search_point(std::string_view name) noexcept {
   const auto found = std::ranges::lower_bound(points, name, {}, &fault_point::name);
   return found != points.end() && found->name == name ? static_cast<std::size_t>(found - points.begin()) : no_point;
+}
+
+// After such a fault somebody may wait for what never comes, or not before the trouble ends, and nobody is to blame.
+bool may_keep_waiting(std::string_view kind) noexcept {
+  constexpr std::string_view kinds[] = {"both",  "crash",          "hang",  "never",   "one_way",
+                                        "pause", "orphaned_never", "reset", "restart", "silent"};
+  return std::ranges::find(kinds, kind) != std::end(kinds);
+}
+
+// Whoever passes a point names it by a literal, with every call of a driver: where the literal lies tells the point.
+std::size_t find_point(std::string_view name) noexcept {
+  struct known {
+    const char* literal = nullptr;
+    std::size_t point = no_point;
+  };
+  static std::array<known, 256> cache;
+  known& slot = cache[(reinterpret_cast<std::uintptr_t>(name.data()) * 0x9e3779b97f4a7c15u) >> 56];
+  if (slot.literal != name.data() || slot.point == no_point || points[slot.point].name.size() != name.size()) {
+    slot = {name.data(), search_point(name)};
+  }
+  return slot.point;
 }
 
 // 0: not a kind of the point; 1: named; 2: only through "*".
@@ -114,7 +143,7 @@ std::optional<std::string> fault_plan::install(std::vector<fault> faults) {
   std::vector<armed> next;
   next.reserve(faults.size());
   for (fault& f : faults) {
-    const std::size_t point = find_point(f.where);
+    const std::size_t point = search_point(f.where);
     if (point == no_point) return "unknown fault point '" + f.where + "'; see `holdfast-sim list faults`";
     if (f.what.empty()) {
       const std::string_view kinds = points[point].kinds;
@@ -167,6 +196,7 @@ const fault* fault_plan::strike(host& h, std::string_view point, std::string_vie
     if (chosen != nullptr) continue;
     if (a.passed < a.what.nth || a.passed - a.what.nth >= a.what.times) continue;
     ++a.struck;
+    if (may_keep_waiting(a.what.what)) w.excuse_waiting();
     w.log(&h, hardware_event::fault_fired, i, a.struck);
     chosen = &a.what;
   }
@@ -182,7 +212,7 @@ void fault_plan::collect(std::size_t point, std::string_view detail) {
 }
 
 std::uint64_t fault_plan::passes(std::string_view point) const {
-  const std::size_t index = find_point(point);
+  const std::size_t index = search_point(point);
   return index == no_point || passes_.empty() ? 0 : passes_[index];
 }
 

@@ -7,6 +7,10 @@
 // so the first host is "10.0.0.1". 127.x.y.z is the host that uses it. A scenario names a peer by that text and the
 // port that its listener got: "10.0.0.1:5000".
 //
+// A host is a process. Each is on a machine of its own unless it was placed beside another (`place`): hosts of one
+// machine reach each other over its loopback device and, where a driver asks for it, through its memory. What goes
+// through memory knows no network: no link, no partition, and nobody is told of a death.
+//
 // Faults it makes:
 //   crash of a host      its streams break; the peers learn it 17 to 45 ms later, after what was on its way arrived
 //   pause of a host      nothing here: its kernel goes on acknowledging, bytes queue up behind fibers that do not run
@@ -22,6 +26,7 @@
 // Failure     `connect` to nobody breaks the stream with `refused`, later.
 #pragma once
 
+#include <sim/faults/fault_plan.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <cstddef>
@@ -44,6 +49,8 @@ struct link_settings {
   std::int64_t detection_high_ns = 45'000'000;
   std::int64_t retransmission_ns = 200'000'000;
   std::int64_t keepalive_ns = 16'000'000'000;  // a partition breaks streams after this
+  std::int64_t shared_latency_ns = 300;        // through the memory of a machine
+  std::int64_t shared_bytes_per_us = 5'000;
 };
 
 /// What travels. The derived class is the sender's and receiver's business.
@@ -91,6 +98,7 @@ class stream {
   friend class fabric;
   host* hosts_[2] = {nullptr, nullptr};
   stream_end* ends_[2] = {nullptr, nullptr};
+  bool shared_ = false;              // through the memory of one machine
   bool closed_[2] = {false, false};  // by that side, or by its host's crash
   bool broken_[2] = {false, false};  // that side was told, or will be when an end is attached
   break_reason why_[2] = {break_reason::reset, break_reason::reset};
@@ -107,6 +115,10 @@ class fabric {
   link_settings settings;
 
   static std::uint32_t address_of(const host& h) noexcept;  // host byte order
+  /// Number of the machine that `h` runs on; by default one of its own.
+  std::uint32_t machine_of(const host& h) const noexcept;
+  /// From here on `h` runs on `machine`, of whom `machine_of` tells the number. Streams that exist keep their way.
+  void place(const host& h, std::uint32_t machine);
   /// The host that `address` means when `from` uses it, or null.
   host* host_at(host& from, std::uint32_t address) noexcept;
   /// "10.0.0.1:5000".
@@ -119,6 +131,9 @@ class fabric {
   /// Opens a stream and sends `first` (of `bytes` on the wire) with it.
   std::shared_ptr<stream> connect(host& from, stream_end& end, std::uint32_t address, std::uint16_t port,
                                   std::unique_ptr<packet> first, std::size_t bytes);
+  /// As `connect`, through memory, to a host of the same machine. Without a listener nothing happens, ever.
+  std::shared_ptr<stream> connect_shared(host& from, stream_end& end, host& to, std::uint16_t port,
+                                         std::unique_ptr<packet> first, std::size_t bytes);
   /// Attaches an end at a side that has none yet. If the stream broke meanwhile the end learns it in a later event.
   void attach(const std::shared_ptr<stream>& s, side where, stream_end& end);
   /// Sends from `from`'s side. Goes nowhere if that side is closed or broken.
@@ -127,10 +142,14 @@ class fabric {
   /// way, as `reset`; not at all if `quietly` (both have agreed by packets).
   void close(const std::shared_ptr<stream>& s, side from, bool quietly = false);
 
+  /// Whether anything that `from` sends now arrives at `to`.
+  bool has_way(const host& from, const host& to) const noexcept;
   /// Cuts the link from `a` to `b`, and back unless `one_way`.
   void partition(host& a, host& b, bool one_way = false);
   /// Both ways. What waited arrives, in order.
   void heal(host& a, host& b);
+  /// From here on what goes from `from` to `to` takes `extra_ns` longer.
+  void slow(host& from, host& to, std::int64_t extra_ns);
 
  private:
   enum class parcel_kind : std::uint8_t { connect, data, broke };
@@ -145,6 +164,7 @@ class fabric {
   };
   struct link {
     std::int64_t busy_until = 0;
+    std::int64_t extra_ns = 0;
     bool cut = false;
     std::uint32_t cuts = 0;  // a late time-out knows by it whether this is still the same cut
     std::vector<parcel> waiting;
@@ -157,6 +177,7 @@ class fabric {
   };
 
   host_record& record(host& h);
+  void remember(host& h, const std::shared_ptr<stream>& s);
   link& between(const host& from, const host& to) { return links_[{from.index(), to.index()}]; }
   void transmit(parcel p, std::int64_t extra_ns = 0);
   void schedule(parcel p, std::int64_t time_ns);
@@ -169,7 +190,10 @@ class fabric {
   std::int64_t disturb(const std::shared_ptr<stream>& s, side from);
 
   world& world_;
+  random_stream& chance_;
+  fault_plan& faults_;
   std::map<std::uint16_t, host_record> hosts_;                     // by index
+  std::map<std::uint16_t, std::uint32_t> machines_;                // of hosts that were placed, by index
   std::map<std::pair<std::uint16_t, std::uint16_t>, link> links_;  // by indices, from and to
   std::uint64_t next_stream_ = 1;
 };

@@ -81,7 +81,12 @@ void host_memory::free(std::byte* base, std::size_t bytes) {
 
 bool host_memory::tombstone(std::byte* base, std::size_t bytes) {
   kernel_scope scope;
-  if (fault_plan::of(host_.owner()).strike(host_, "pages.tombstone") != nullptr) return false;
+  if (fault_plan::of(host_.owner()).strike(host_, "pages.tombstone") != nullptr) {
+    const auto kept = blocks_.find(base);
+    host_.owner().log(&host_, hardware_event::pages_tombstone_refused, kept != blocks_.end() ? kept->second.number : 0,
+                      bytes);
+    return false;
+  }
   const auto found = take_back(base, bytes, "tombstone");
   if (found == blocks_.end()) return false;
   found->second.state = block_state::tombstone;

@@ -2,6 +2,8 @@
 
 #include <sim/faults/fault_plan.hpp>
 
+#include <utility>
+
 namespace holdfast::sim {
 
 namespace {
@@ -35,7 +37,9 @@ registration_attempt nic::begin_register(const std::byte* base, std::size_t byte
   attempt.base = reinterpret_cast<std::byte*>(low);
   attempt.bytes = high - low;
   attempt.duration_ns = cost(settings.register_base_ns, settings.register_ns_per_mib, attempt.bytes);
-  if (bytes == 0 || !memory.owned(base, bytes)) {
+  if (failed_) {
+    attempt.answer = registration_answer::device_lost;
+  } else if (bytes == 0 || !memory.owned(base, bytes)) {
     attempt.answer = registration_answer::bad_range;
   } else if (attempt.bytes > settings.region_bytes_max || memory.held_pins() >= settings.registrations_max ||
              memory.held_bytes() > settings.registered_bytes_max ||
@@ -70,12 +74,41 @@ deregistration_attempt nic::begin_deregister(std::uint64_t registration) {
   const pin* const p = memory.find_pin(registration);
   attempt.duration_ns = cost(settings.deregister_base_ns, settings.deregister_ns_per_mib, p == nullptr ? 0 : p->bytes);
   memory.begin_unpin(registration);
+  if (failed_) attempt.takes_effect = false;
   if (const fault* const f = fault_plan::of(host_.owner()).strike(host_, "nic.deregister"); f != nullptr) {
     if (f->what == "slow") attempt.duration_ns += f->value;
     if (f->what == "never") attempt.never = true;
     if (f->what == "error" || f->what == "lie") attempt.takes_effect = false;
   }
   return attempt;
+}
+
+void nic::fail() {
+  kernel_scope scope;
+  if (std::exchange(failed_, true)) return;
+  host_.owner().log(&host_, hardware_event::nic_device_failed, memory_of(host_).held_pins());
+  const auto watchers = std::move(watchers_);
+  watchers_.clear();
+  for (const watcher& w : watchers) {
+    if (!w.alive.expired()) w.what();
+  }
+}
+
+void nic::set_port(bool up) {
+  kernel_scope scope;
+  if (std::exchange(port_up_, up) == up) return;
+  host_.owner().log(&host_, hardware_event::nic_port_changed, up);
+}
+
+void nic::replace() {
+  failed_ = false;
+  port_up_ = true;
+}
+
+void nic::on_failure(std::weak_ptr<const char> alive, std::function<void()> what) {
+  kernel_scope scope;
+  std::erase_if(watchers_, [](const watcher& w) { return w.alive.expired(); });
+  watchers_.push_back({std::move(alive), std::move(what)});
 }
 
 void nic::finish_deregister(std::uint64_t registration, const deregistration_attempt& attempt) {

@@ -2,10 +2,12 @@
 //
 // Why this exists: registering costs time, has limits, and can fail in ways that decide whether memory may be given
 // back. The personality is `emulated`: the library's progress calls move the bytes (over the fabric's links, which
-// have latency, bandwidth and a queue), so this card has no engine of its own that writes on its own account.
+// have latency, bandwidth and a queue), so this card has no engine of its own that writes on its own account; or it is
+// `rdma` (a setting of the driver), and queue pairs move bytes without anybody's progress (sim/drivers/ucp_rdma.cpp).
 //
 // Faults it makes: point nic.register (refuse, limit, delay, never, short) and nic.deregister (slow, never, error,
-// lie). No port or device loss, no remote access error: in the emulated personality nothing above would see them.
+// lie); with queue pairs nic.device (fatal, port_down) and remote access errors, which the driver raises from the
+// registrations that stand here. In the emulated personality nothing above would see those.
 //
 // Ownership   One for each host; its entries live in host_memory, beside the pages that they pin.
 // Units       Bytes, virtual nanoseconds.
@@ -18,7 +20,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <vector>
 
 namespace holdfast::sim {
 
@@ -33,7 +38,7 @@ struct nic_settings {
   std::size_t region_bytes_max = std::numeric_limits<std::size_t>::max();
 };
 
-enum class registration_answer : std::uint8_t { ok, no_memory, limit, bad_range };
+enum class registration_answer : std::uint8_t { ok, no_memory, limit, bad_range, device_lost };
 
 struct registration_attempt {
   registration_answer answer = registration_answer::ok;
@@ -64,8 +69,27 @@ class nic {
   deregistration_attempt begin_deregister(std::uint64_t registration);
   void finish_deregister(std::uint64_t registration, const deregistration_attempt& attempt);
 
+  /// The device is broken for good: nothing can be registered or reached through it; what is registered stays pinned
+  /// until its context is closed. [kernel]
+  void fail();
+  bool failed() const noexcept { return failed_; }
+  /// A port that is down moves nothing; what waits goes on when it is up again. [kernel]
+  void set_port(bool up);
+  bool port_up() const noexcept { return port_up_; }
+  /// The machine has another card from here on.
+  void replace();
+  /// `what` runs when the device fails, in kernel scope, unless `alive` expired.
+  void on_failure(std::weak_ptr<const char> alive, std::function<void()> what);
+
  private:
+  struct watcher {
+    std::weak_ptr<const char> alive;
+    std::function<void()> what;
+  };
   host& host_;
+  bool failed_ = false;
+  bool port_up_ = true;
+  std::vector<watcher> watchers_;
 };
 
 nic& nic_of(host& h);

@@ -113,6 +113,11 @@ event_queue::due event_queue::take() {
   }
 }
 
+std::int64_t event_queue::next_ns() {
+  while (at(static_cast<std::uint32_t>(heap_.front().event & slot_mask)).event != heap_.front().event) pop();
+  return heap_.front().time_ns;
+}
+
 void event_queue::act(const due& event) {
   slot& s = at(event.slot);
   s.what();

@@ -37,6 +37,8 @@ class event_queue {
     std::uint32_t slot;
   };
   due take();
+  /// When the next one is due; `live` must not be 0.
+  std::int64_t next_ns();
   /// Lets a taken event act. It may add and cancel others, and need not return.
   void act(const due& event);
   /// Forgets every event, those included that never returned. The room stays.

@@ -83,6 +83,8 @@ class fiber {
   unsigned saved_kernel_depth = 0;
   void* exception_state[2] = {nullptr, nullptr};
   void* sanitizer_stack = nullptr;
+  void* race_fiber = nullptr;  // ThreadSanitizer's, see race_watch.hpp
+  bool race_ignores = false;   // while another one runs
   // The body is destroyed by the fiber itself, when it ran. If it never does, nobody destroys it: what it captured
   // may lie in a region that is gone.
   alignas(std::move_only_function<void()>) std::byte body_storage[sizeof(std::move_only_function<void()>)];

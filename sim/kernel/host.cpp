@@ -14,6 +14,7 @@ void host::end() {
   sleepers_.clear();
   descriptors_.clear();
   crash_hooks_.clear();
+  restart_hook_ = nullptr;
   heap.reset();
   alive_ = true;
   paused_ = false;
@@ -31,6 +32,8 @@ fiber& host::spawn(std::string_view name, std::move_only_function<void()> body) 
 void host::crash() {
   kernel_scope kernel;
   if (!alive_) return;
+  if (paused_) stalled_ns_ = stalled_ns();
+  paused_ = false;
   alive_ = false;
   ++life_;
   world_->log(this, hardware_event::host_crashed);
@@ -42,6 +45,7 @@ void host::crash() {
     f->state = fiber_state::abandoned;
     kernel_access::set_ready(*world_, *f, false);
     if (!f->forgiven) --world_->state_->unfinished;
+    race::retire(*f, &heap);
   }
   descriptors_.clear();
   sleepers_.clear();
@@ -51,9 +55,18 @@ void host::crash() {
 
 void host::restart() {
   kernel_scope kernel;
+  if (alive_) return;
   alive_ = true;
-  paused_ = false;
   leaks_on_purpose_ = false;
+  world_->log(this, hardware_event::host_started, life_);
+  if (restart_hook_) restart_hook_();
+}
+
+std::uint64_t host::at(std::int64_t time_ns, std::move_only_function<void()> body) {
+  kernel_scope kernel;
+  return world_->at(time_ns, [this, life = life_, body = std::move(body)]() mutable {
+    if (life == life_) body();
+  });
 }
 
 void host::pause() {

@@ -58,9 +58,14 @@ class host {
   /// Stops every fiber of the host from being scheduled until `resume`. Hardware goes on.
   void pause();
   void resume();
-  /// Begins a new life under the same name after a crash.
+  /// Begins a new life under the same name after a crash: what `on_restart` named is done, in kernel scope. No effect on
+  /// a host that lives.
   void restart();
   void on_crash(std::function<void()> hook) { crash_hooks_.push_back(std::move(hook)); }
+  /// What a machine does that is switched on again; kept for all its lives. Without, it stands there and does nothing.
+  void on_restart(std::function<void()> hook) { restart_hook_ = std::move(hook); }
+  /// As `world::at`, for what this life of the host brings about: after its end the event does nothing.
+  std::uint64_t at(std::int64_t time_ns, std::move_only_function<void()> body);
 
   /// A small number for `d`, like a file descriptor's; never reused in a run.
   int open_descriptor(descriptor& d);
@@ -104,6 +109,7 @@ class host {
   bool marked_ = false;  // scratch of `advance_time`: has a runnable fiber
   std::int64_t stalled_ns_ = 0;
   std::vector<std::function<void()>> crash_hooks_;
+  std::function<void()> restart_hook_;
   std::map<int, descriptor*> descriptors_;
   int next_descriptor_ = 1000;
   std::vector<std::pair<fiber*, int>> sleepers_;

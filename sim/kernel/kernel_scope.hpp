@@ -8,6 +8,8 @@
 // into core.
 #pragma once
 
+#include <sim/kernel/race_watch.hpp>
+
 namespace holdfast::sim {
 
 namespace detail {
@@ -15,10 +17,20 @@ namespace detail {
 extern unsigned kernel_depth;
 }  // namespace detail
 
+#if defined(HOLDFAST_TSAN)
+namespace detail {
+void set_kernel_depth(unsigned depth) noexcept;
+}
+#else
+namespace detail {
+inline void set_kernel_depth(unsigned depth) noexcept { kernel_depth = depth; }
+}  // namespace detail
+#endif
+
 class kernel_scope {
  public:
-  kernel_scope() noexcept { ++detail::kernel_depth; }
-  ~kernel_scope() { --detail::kernel_depth; }
+  kernel_scope() noexcept { detail::set_kernel_depth(detail::kernel_depth + 1); }
+  ~kernel_scope() { detail::set_kernel_depth(detail::kernel_depth - 1); }
   kernel_scope(const kernel_scope&) = delete;
   kernel_scope& operator=(const kernel_scope&) = delete;
 };
@@ -26,8 +38,8 @@ class kernel_scope {
 /// Back to the program for a callback into core; restores the scope it found.
 class core_scope {
  public:
-  core_scope() noexcept : saved_(detail::kernel_depth) { detail::kernel_depth = 0; }
-  ~core_scope() { detail::kernel_depth = saved_; }
+  core_scope() noexcept : saved_(detail::kernel_depth) { detail::set_kernel_depth(0); }
+  ~core_scope() { detail::set_kernel_depth(saved_); }
   core_scope(const core_scope&) = delete;
   core_scope& operator=(const core_scope&) = delete;
 

@@ -111,6 +111,7 @@ void* region_heap::allocate(std::size_t bytes, std::size_t alignment, const void
     block = base_ + start;
     ASAN_UNPOISON_MEMORY_REGION(block - header_bytes, header_bytes + class_bytes(c));
   }
+  race::acquire(block);
   const header h{c, live_magic, site};
   std::memcpy(block - header_bytes, &h, sizeof(h));
   ++live_blocks_;
@@ -128,6 +129,7 @@ void region_heap::release(void* p) noexcept {
                  h.magic == free_magic ? "double delete" : "delete inside or after the end");
     std::abort();
   }
+  race::release(block);
   --live_blocks_;
   live_bytes_ -= class_bytes(h.size_class);
   h.magic = free_magic;

@@ -18,6 +18,12 @@ namespace holdfast::sim {
 namespace detail {
 constinit unsigned kernel_depth = 0;
 constinit fiber* running_fiber = nullptr;
+#if defined(HOLDFAST_TSAN)
+void set_kernel_depth(unsigned depth) noexcept {
+  kernel_depth = depth;
+  race::ignore(depth != 0);
+}
+#endif
 }  // namespace detail
 
 using boost::context::detail::jump_fcontext;
@@ -58,6 +64,7 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
   __sanitizer_start_switch_fiber(leaving_for_good ? nullptr : fake, to != nullptr ? to->stack_low : s.main_stack,
                                  to != nullptr ? to->stack_bytes : s.main_stack_bytes);
 #endif
+  race::leave(from, to);
   const transfer_t arrived = jump_fcontext(target, &note);
   landed(w, arrived, from != nullptr ? from->sanitizer_stack :
 #if defined(HOLDFAST_ASAN)
@@ -66,7 +73,7 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
                                      nullptr
 #endif
   );
-  if (from != nullptr) detail::kernel_depth = from->saved_kernel_depth;
+  if (from != nullptr) detail::set_kernel_depth(from->saved_kernel_depth);
 }
 
 void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[maybe_unused]] void* fake) noexcept {
@@ -87,7 +94,8 @@ void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[ma
   landed(w, arrived, nullptr);
   fiber& self = *w.running_;
   if (causal_order* const order = w.state_->order) order->performed(self.index, self.pending, self.pending_object);
-  detail::kernel_depth = 0;
+  detail::set_kernel_depth(0);
+  race::acquire(&self.owner->heap);  // what earlier lives of the host did in it
   try {
     self.body()();
     // On the fiber itself, outside kernel scope: what the body captured may lie in the host's region.
@@ -99,7 +107,7 @@ void switcher::landed([[maybe_unused]] world& w, const transfer_t& arrived, [[ma
     kernel_scope kernel;
     w.violate("uncaught exception", self.name + " ended with an exception that is no std::exception");
   }
-  detail::kernel_depth = 1;
+  detail::set_kernel_depth(1);
   finish(w, self);
   std::abort();  // a finished fiber is never resumed
 }
@@ -108,6 +116,7 @@ void switcher::finish(world& w, fiber& self) {
   if (self.held_count != 0)
     w.violate("lock held", self.name + " ended while it held " + w.object_name(self.held[0].object));
   self.state = fiber_state::finished;
+  race::release(&self);  // for whoever joins it
   kernel_access::set_ready(w, self, false);
   if (!self.forgiven) --w.state_->unfinished;
   for (fiber* joiner : self.joiners) w.wake(*joiner);
@@ -136,7 +145,11 @@ fiber* switcher::pick(world& w) {
     const std::uint32_t enabled = ready + (time ? 1 : 0);
     std::uint32_t index = 0;
     if (enabled != 1) {
-      if (enabled == 0) return nullptr;
+      if (enabled == 0) {
+        if (!only_patience_is_left(w)) return nullptr;
+        let_patience_end(w);
+        continue;
+      }
       const fiber* const current = w.running_;
       const bool goes_on = current != nullptr && current->enabled;
       s.at_choice = {enabled, ready, goes_on ? s.ready.rank_of(current->index) : choice_point::none, w.calm_,
@@ -154,10 +167,11 @@ fiber* switcher::pick(world& w) {
       if (w.violation_) return nullptr;
     }
     if (index < ready) return s.fibers[s.ready.at(index)].get();
-    if (w.now_ns_ > w.settings_.time_ns_max || ++w.step_count_ > w.settings_.steps_max) {
+    if ((w.now_ns_ > w.end_by_ns_ && s.unfinished != 0) || w.now_ns_ > w.settings_.time_ns_max) {
       report_no_end(w);
       return nullptr;
     }
+    if (++w.step_count_ > w.settings_.steps_max) watch_livelock(w, nullptr);
     advance_time(w);
   }
 }
@@ -172,13 +186,43 @@ void switcher::report_no_end(world& w) {
   if (w.now_ns_ > w.settings_.time_ns_max)
     w.violate("no end", "virtual time passed its bound of " + std::to_string(w.settings_.time_ns_max) +
                             " ns: something re-arms itself for ever");
-  else
-    w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps");
+  else {
+    bool asleep = false;
+    const std::string who = w.describe_unfinished(asleep);
+    w.violate("progress", "since " + std::to_string(w.expected_from_ns_) + " ns there was no more trouble, and " +
+                              std::to_string(w.end_by_ns_ - w.expected_from_ns_) + " ns later have not ended: " + who);
+  }
 }
 
-void switcher::report_livelock(world& w, const fiber& self) {
-  w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + self.name + " is in " +
-                            std::string(name_of(self.pending)) + " " + w.object_name(self.pending_object));
+// What a run repeats when it makes too many steps is what it would repeat for ever.
+void switcher::watch_livelock(world& w, const fiber* self) {
+  constexpr std::uint64_t watched_max = 1000;
+  constexpr std::uint32_t nobody = 0xffffffff;  // time
+  auto& s = *w.state_;
+  const world::state::repeated now{self != nullptr ? self->index : nobody, self != nullptr ? self->pending : op_kind::time,
+                                   self != nullptr ? self->pending_object : 0, 1};
+  world::state::repeated* known = nullptr;
+  for (auto& each : s.last_steps)
+    if (each.fiber == now.fiber && each.op == now.op && each.object == now.object) known = &each;
+  if (known != nullptr)
+    ++known->times;
+  else
+    s.last_steps.push_back(now);
+  if (++s.steps_watched < watched_max) return;
+  const world::state::repeated* most = nullptr;
+  for (const auto& each : s.last_steps)
+    if (each.fiber != nobody && (most == nullptr || each.times > most->times)) most = &each;
+  std::string who = "only time passes";
+  if (most != nullptr) {
+    std::uint64_t of_fiber = 0;
+    for (const auto& each : s.last_steps)
+      if (each.fiber == most->fiber) of_fiber += each.times;
+    const std::string object = w.object_name(most->object);
+    who = "of the last " + std::to_string(s.steps_watched) + " " + s.fibers[most->fiber]->name + " made " +
+          std::to_string(of_fiber) + ", and repeats " + std::string(name_of(most->op)) + (object.empty() ? "" : " ") +
+          object;
+  }
+  w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + who);
 }
 
 void world::point(op_kind op, object_id object) {
@@ -221,7 +265,7 @@ void world::violate_and_stop(std::string_view invariant, std::string message) {
                  violation_->message.c_str());
     std::abort();
   }
-  detail::kernel_depth = 1;
+  detail::set_kernel_depth(1);
   fiber& self = *running_;
   self.state = fiber_state::abandoned;
   for (;;) switcher::jump(*this, &self, nullptr);
@@ -252,7 +296,7 @@ void kernel_access::reschedule(world& w) {
 
 void switcher::leave(world& w, fiber& self) {
   kernel_scope kernel;
-  if (w.step_count_ > w.settings_.steps_max) report_livelock(w, self);
+  if (w.step_count_ > w.settings_.steps_max) watch_livelock(w, &self);
   fiber* const next = pick(w);
   if (next == &self && self.state != fiber_state::abandoned) return;
   // Null leaves for the main loop, which never comes back to a fiber of a run that is over.
@@ -298,6 +342,7 @@ fiber& kernel_access::spawn(host& h, std::string_view name, std::move_only_funct
   for (std::uint32_t i = 0; i < index; ++i)
     if (s.fibers[i]->owner == &h && s.fibers[i]->given_name == name) ++twin;
   f.begin(h, index, name, twin);
+  race::begin(f);
   f.context = make_fcontext(f.stack_low + f.stack_bytes, f.stack_bytes, switcher::entry);
   ::new (f.body_storage) std::move_only_function<void()>(std::move(body));
   ++s.unfinished;

@@ -19,7 +19,7 @@ constexpr std::size_t stack_bytes = 1024 * 1024;
 #else
 constexpr std::size_t stack_bytes = 256 * 1024;
 #endif
-constexpr std::size_t guard_bytes = 4096;
+constexpr std::size_t guard_bytes = stack_guard_bytes;
 
 // Never destroyed: worlds may end in static destruction.
 std::vector<stack_memory>& pool() {

@@ -1,5 +1,6 @@
 #include <sim/kernel/causal_order.hpp>
 #include <sim/kernel/object_watch.hpp>
+#include <sim/kernel/stack_overflow.hpp>
 #include <sim/kernel/world_state.hpp>
 
 #include <cxxabi.h>
@@ -46,11 +47,19 @@ void world::state::keep(std::unique_ptr<state> used) {
 }
 
 void world::state::recycle() {
+  for (const auto& f : fibers) {
+    race::retire(*f, this);
+    race::end(*f);
+  }
+  race::acquire(this);
   // The last one on top: the next world's first fiber is likely to be what this one's was, and keeps its name.
   for (; !fibers.empty(); fibers.pop_back()) spare_fibers.push_back(std::move(fibers.back()));
   ready.clear();
   unfinished = 0;
   events.clear();
+  patience.clear();
+  last_steps.clear();
+  steps_watched = 0;
   choices.clear();
   streams.clear();
   objects.resize(1);
@@ -71,19 +80,25 @@ void world::state::recycle() {
 // A world's life ------------------------------------------------------------------------------------------------------
 
 world::world(const world_settings& settings, strategy& s)
-    : strategy_(s), calm_(settings.calm_from_start), settings_(settings), state_(state::take()) {
+    : strategy_(s),
+      calm_(settings.calm_from_start),
+      end_by_ns_(settings.time_ns_max),
+      settings_(settings),
+      state_(state::take()) {
   hosts_.swap(state_->no_hosts);
   if (detail::the_world != nullptr) {
     std::fputs("holdfast-sim: two worlds at once\n", stderr);
     std::abort();
   }
   detail::the_world = this;
+  catch_stack_overflows();
   XXH3_128bits_reset(&state_->hash);
 }
 
 world::~world() {
   kernel_scope kernel;
   state_->events.clear();
+  state_->patience.clear();
   // What hosts keep for other rooms may refer to fibers: hosts end before these are made anew.
   for (auto& h : hosts_) h->end();
   while (!hosts_.empty()) {
@@ -151,7 +166,7 @@ run_end world::run() {
     fiber* const next = switcher::pick(*this);
     if (next == nullptr) break;
     switcher::jump(*this, nullptr, next);
-    detail::kernel_depth = 1;
+    detail::set_kernel_depth(1);
     if (violation_ || cut_) break;
   }
   if (!violation_ && cut_) return run_end::cut;
@@ -183,6 +198,12 @@ void world::report_stuck() {
     if (violation_) return;
   }
   bool asleep = false;
+  const std::string who = describe_unfinished(asleep);
+  violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
+}
+
+// `asleep`: somebody waits for something other than a lock.
+std::string world::describe_unfinished(bool& asleep) const {
   std::string who;
   unsigned named = 0;
   for (const auto& f : state_->fibers) {
@@ -198,7 +219,12 @@ void world::report_stuck() {
     who += f->name + " waits in " + std::string(name_of(f->pending)) + " " + object_name(f->pending_object);
     for (unsigned i = 0; i < f->held_count; ++i) who += (i == 0 ? " holding " : ", ") + object_name(f->held[i].object);
   }
-  violate(asleep ? "lost wakeup" : "deadlock", "nothing can run and no event is due: " + who);
+  return who;
+}
+
+void world::expect_end_within(std::int64_t within_ns) {
+  expected_from_ns_ = now_ns_;
+  end_by_ns_ = within_ns > settings_.time_ns_max - now_ns_ ? settings_.time_ns_max : now_ns_ + within_ns;
 }
 
 void world::begin_trouble() { calm_ = false; }

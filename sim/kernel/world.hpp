@@ -110,6 +110,20 @@ class world {
   /// Ends the calm that a run may start with.
   void begin_trouble();
   bool calm() const noexcept { return calm_; }
+  /// Everything that is owed must have ended when `within_ns` have passed from now: later, while somebody has not
+  /// finished, is a violation of "progress". The last call counts.
+  void expect_end_within(std::int64_t within_ns);
+  /// The run goes through trouble to a calm, or should (see campaign's summary).
+  void expect_calm() noexcept { calm_expected_ = true; }
+  bool calm_expected() const noexcept { return calm_expected_; }
+  bool calm_reached() const noexcept { return expected_from_ns_ >= 0; }
+  /// A fault struck that may keep somebody waiting for ever: whoever waits may lose his patience from here on.
+  void excuse_waiting() noexcept { waiting_excused_ = true; }
+  bool waiting_excused() const noexcept { return waiting_excused_; }
+  /// Calls `body` in kernel scope when somebody who waits since long enough gives up: when time passes `time_ns`, or
+  /// nothing else can happen and somebody has not finished; in either case only once waiting is excused. Unlike an event
+  /// it is no entry of a choice, and a run may end without it. [kernel]
+  void at_patience(std::int64_t time_ns, std::move_only_function<void()> body);
 
   // Scheduling, [fiber] -----------------------------------------------------------------------------------
   /// A scheduling point before `op` on `object`. Returns when this fiber was chosen.
@@ -201,6 +215,7 @@ class world {
   friend struct switcher;
   void log_event(host* h, logged_event& e);
   void report_stuck();
+  std::string describe_unfinished(bool& asleep) const;
   struct state;
 
   // What every scheduling point reads stands first.
@@ -212,6 +227,10 @@ class world {
   std::uint64_t event_count_ = 0;
   bool calm_ = false;
   bool cut_ = false;
+  bool calm_expected_ = false;
+  bool waiting_excused_ = false;
+  std::int64_t end_by_ns_;         // later is too late: `time_ns_max`, or what `expect_end_within` said
+  std::int64_t expected_from_ns_ = -1;  // when it was said; -1: never
   world_settings settings_;
   std::vector<std::unique_ptr<host>> hosts_;
   std::optional<violation> violation_;

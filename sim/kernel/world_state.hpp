@@ -54,6 +54,17 @@ struct world::state {
   void* exceptions_handled = nullptr;  // the C++ runtime's, of the thread that runs the world
 
   event_queue events;
+  std::multimap<std::int64_t, event_queue::action> patience;  // who waits until when, see world::at_patience
+
+  // The last steps of a run that makes too many: which fiber repeats what.
+  struct repeated {
+    std::uint32_t fiber;
+    op_kind op;
+    object_id object;
+    std::uint64_t times;
+  };
+  std::vector<repeated> last_steps;
+  std::uint64_t steps_watched = 0;
 
   std::vector<std::uint8_t> choices;
   std::map<std::string, random_stream, std::less<>> streams;
@@ -106,12 +117,16 @@ struct switcher {
   static void leave(world& w, fiber& self);
   /// Takes the next event and lets it act.
   static void advance_time(world& w);
+  /// Whether nothing can happen but that somebody gives up waiting.
+  static bool only_patience_is_left(const world& w) noexcept;
+  static void let_patience_end(world& w);
   static void count_stall(world& w, std::int64_t duration_ns);
   /// The next fiber to run, or null: the run is over, or stopped.
   static fiber* pick(world& w);
   [[gnu::cold]] static void refuse_choice(world& w, std::uint32_t index);
   [[gnu::cold]] static void report_no_end(world& w);
-  [[gnu::cold]] static void report_livelock(world& w, const fiber& self);
+  /// A step beyond the bound: counted for a while, then reported.
+  [[gnu::cold]] static void watch_livelock(world& w, const fiber* self);
   static void record(world::state& s, std::uint32_t index);
 };
 

@@ -69,6 +69,7 @@ struct executor_pool::state {
         workers[index].idle = false;
         continue;
       }
+      sim::race::acquire(this);
       item->run();
       if (w.locks_held_by_running_fiber() != 0) w.violate("lock held", "work of an executor ended with a lock held");
       w.point(op_kind::take, object);
@@ -100,6 +101,7 @@ void executor_pool::stop() noexcept {
   s.w.point(op_kind::post, s.object);
   if (s.stopped) return;
   s.stopped = true;
+  sim::race::synchronize(&s);
   while (s.armed != nullptr) {
     timer_item& item = *s.armed;
     s.w.cancel_event(item.event);
@@ -121,11 +123,13 @@ void executor_pool::stop() noexcept {
       }
       s.w.block(op_kind::thread_join, s.object, INT64_MAX);
     }
+  for (const state::worker& each : s.workers) sim::race::acquire(each.self);
 }
 
 bool executor::post(work_item& item) const noexcept {
   executor_pool::state& s = *pool_->state_;
   s.w.point(op_kind::post, s.object);
+  sim::race::release(&s);
   if (s.w.locks_held_by_running_fiber() != 0) {
     kernel_scope kernel;
     s.w.violate("post under a lock",
@@ -139,6 +143,7 @@ bool executor::post(work_item& item) const noexcept {
 bool executor::arm(timer_item& item, time_point deadline) const noexcept {
   executor_pool::state& s = *pool_->state_;
   s.w.point(op_kind::timer_arm, s.object);
+  sim::race::release(&s);
   if (s.stopped) return false;
   item.deadline = deadline;
   item.next_armed = s.armed;
@@ -162,6 +167,7 @@ bool executor::arm(timer_item& item, time_point deadline) const noexcept {
 bool executor::cancel(timer_item& item) const noexcept {
   executor_pool::state& s = *pool_->state_;
   s.w.point(op_kind::timer_cancel, s.object);
+  sim::race::synchronize(&s);
   for (timer_item* each = s.armed; each != nullptr; each = each->next_armed)
     if (each == &item) {
       s.w.cancel_event(item.event);

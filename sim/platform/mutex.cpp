@@ -9,12 +9,16 @@ namespace holdfast::inline HOLDFAST_ABI::platform {
 using sim::fiber;
 using sim::fiber_state;
 using sim::kernel_access;
+using sim::kernel_scope;
 using sim::op_kind;
 using sim::world;
+namespace race = sim::race;
 
 namespace {
 
+// Whoever ended or went down with his host never becomes anything again.
 void make_ready(world& w, fiber& f, bool ready) noexcept {
+  if (!f.wants_or_waits()) return;
   f.state = ready ? fiber_state::ready : fiber_state::blocked;
   kernel_access::set_ready(w, f, ready);
 }
@@ -60,6 +64,7 @@ void mutex::wait_for_turn(fiber& self) {
   kernel_access::reschedule(w);
   remove(pending_, self);
   owner_ = &self;
+  race::acquire(this);
   kernel_access::push_lock(w, kind_.rank, kind_.leaf, object_);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(w, *f, false);
 }
@@ -89,6 +94,7 @@ bool mutex::try_lock() {
   w->point(op_kind::try_lock, object());
   if (!free()) return false;
   owner_ = w->running();
+  race::acquire(this);
   kernel_access::push_lock(*w, kind_.rank, kind_.leaf, object_);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(*w, *f, false);
   return true;
@@ -98,6 +104,7 @@ void mutex::release() {
   world& w = world::current();
   if (owner_ != w.running()) w.violate("lock misuse", w.running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
+  race::release(this);
   kernel_access::pop_lock(w, object_);
   if (kernel_access::has_quiet_points(w)) kernel_access::run_quiet_points(w, *w.running()->owner, kind_.rank);
   for (fiber* f = pending_; f != nullptr; f = f->next_waiter) make_ready(w, *f, true);
@@ -143,10 +150,13 @@ void shared_mutex::take(bool shared) {
   refresh();
   kernel_access::reschedule(w);
   remove(pending_, self);
-  if (shared)
+  race::acquire(this);
+  if (shared) {
     ++readers_;
-  else
+  } else {
+    race::acquire(&readers_);
     owner_ = &self;
+  }
   kernel_access::push_lock(w, kind_.rank, kind_.leaf, object_);
   refresh();
 }
@@ -166,6 +176,7 @@ void shared_mutex::unlock() {
   w->point(op_kind::unlock, object());
   if (owner_ != w->running()) w->violate("lock misuse", w->running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
+  race::release(this);
   kernel_access::pop_lock(*w, object_);
   if (kernel_access::has_quiet_points(*w)) kernel_access::run_quiet_points(*w, *w->running()->owner, kind_.rank);
   refresh();
@@ -185,6 +196,7 @@ void shared_mutex::unlock_shared() {
   }
   w->point(op_kind::unlock_shared, object());
   --readers_;
+  race::release(&readers_);
   kernel_access::pop_lock(*w, object_);
   refresh();
 }
@@ -234,13 +246,16 @@ bool condition_variable::wait_until(mutex& held, time_point deadline) {
   self.pending = op_kind::wait;
   self.pending_object = object_;
   make_ready(*w, self, false);
-  std::uint64_t event = 0;
-  if (deadline != never)
-    event = w->at(deadline.time_since_epoch().count(), [this, &node] {
+  if (deadline != never) {
+    // The fiber's own: a crash of its host disarms it, and whoever is gone stays so.
+    kernel_scope kernel;
+    self.deadline_event = w->at(deadline.time_since_epoch().count(), [this, &node] {
+      node.who->deadline_event = 0;
       if (!node.notified) hand_over(node);
     });
+  }
   held.wait_for_turn(self);
-  if (event != 0 && node.notified) w->cancel_event(event);
+  kernel_access::disarm_deadline(*w, self);
   return node.notified;
 }
 

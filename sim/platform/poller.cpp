@@ -53,7 +53,10 @@ wake_cause poller::sleep(time_point deadline) noexcept {
     for (const int number : state_->watched)
       if (const sim::descriptor* const d = state_->machine.find_descriptor(number); d != nullptr && d->readable())
         cause = cause | wake_cause::descriptor;
-    if (cause != wake_cause::none) return cause;
+    if (cause != wake_cause::none) {
+      sim::race::acquire(state_);
+      return cause;
+    }
     if (deadline != never && w.now() >= deadline.time_since_epoch().count()) return wake_cause::deadline;
     rest(deadline);
   }
@@ -85,6 +88,7 @@ wake_cause poller::wait(time_point deadline) noexcept {
 void poller::wake() noexcept {
   world& w = world::current();
   w.point(op_kind::poller_wake, state_->object);
+  sim::race::release(state_);
   state_->pending = true;
   if (state_->sleeper != nullptr) w.wake(*state_->sleeper);
 }

@@ -31,6 +31,7 @@ void detail::atomic_point(std::uint32_t& object, unsigned kind) noexcept {
   if (object == 0) object = w->new_object("atomic");
   constexpr op_kind kinds[] = {op_kind::load, op_kind::store, op_kind::read_modify_write};
   w->point(kinds[kind], object);
+  sim::race::synchronize(&object);
 }
 
 bool ref_count::decrement() noexcept {
@@ -38,6 +39,7 @@ bool ref_count::decrement() noexcept {
     if (object_ == 0) object_ = w->new_object("count");
     w->point(op_kind::decrement, object_);
   }
+  sim::race::synchronize(&count_);
   if (count_ == 0) sim::misuse("a reference count fell below zero");
   return --count_ == 0;
 }
@@ -47,6 +49,7 @@ bool ref_count::increment_unless_zero() noexcept {
     if (object_ == 0) object_ = w->new_object("count");
     w->point(op_kind::read_modify_write, object_);
   }
+  sim::race::synchronize(&count_);
   if (count_ == 0) return false;
   ++count_;
   return true;

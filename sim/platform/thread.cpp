@@ -46,6 +46,7 @@ void thread::join() {
     }
     w->block(op_kind::thread_join, 0, INT64_MAX);
   }
+  sim::race::acquire(fiber_);
   fiber_ = nullptr;
 }
 

@@ -5,18 +5,31 @@
 // plan's ops on fibers, and ends every host by a shutdown whose report is held against the books. A host whose shutdown
 // could not prove that the device is gone ends as such a process should: it exits at once, and leaves what is left.
 //
+// A run has two phases. The trouble ends when every host has done its ops, or after `trouble_ns`: then faults stop, links
+// heal, and who was stopped goes on, but for hosts that may stay dead. In the calm everything that is owed must end
+// within `progress_ns`. Where a fault may keep an op waiting for ever, its host gives up after `patience_ns` as a program
+// would: it shuts its core down by a deadline, and everybody who waits must be told.
+//
+// A host that is started again after a crash runs the ops whose fiber names that life: "a/owner" is of the first,
+// "a/owner@2" of the second.
+//
 // Ops, each with numbers and words by name (`slot` names a buffer of its host, 0 to 63):
 //   alloc slot bytes [own]      async_alloc, waited for             try_alloc slot bytes
 //   free slot                   drops the buffer                     fill slot seed     writes a pattern
 //   check slot                  the pattern must be as it was filled (W-3)
 //   publish slot name           the buffer's reference goes on the board, with the pattern that it holds
-//   wait name                   waits until it is on the board
+//   wait name                   waits until it is on the board, or never will be: then ok=0
 //   connect host                waits until that host listens        close host [deadline_ns]
-//   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9)
-//   get_start slot name         the same without waiting             await slot        waits for it
+//   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9); what an
+//                               ended life of the owner published must not come (TP-I10)
+//   get_start slot name         the same without waiting
+//   await slot [ns]             waits for it, at most so long: then gives up the notification and waits for that
 //   cancel slot                 gives up the notification of what was started in the slot
 //   alloc_start slot bytes      async_alloc without waiting (await, cancel as above)
 //   sleep ns                    crash host    pause host    resume host
+//   restart host                a crashed host begins a new life under its name and address
+//   partition host to [one_way] nothing from `host` reaches `to`, nor back unless one_way          heal host to
+//   slow host to ns             what goes from `host` to `to` takes so much longer; 0: no more
 //   shutdown [deadline_ns]      shuts this host's core down now, while others go on
 // An op that the core refuses ends with ok=0 and the error's code; that is an outcome, not a violation.
 //
@@ -53,6 +66,14 @@ struct fleet_settings {
   bool calm_start = true;
   /// Time that the shutdown at the end of a host gets.
   std::int64_t shutdown_ns = 2'000'000'000;
+  /// The longest trouble: longer than any connection attempt, and than a link needs to be given up.
+  std::int64_t trouble_ns = 60'000'000'000;
+  /// How much longer a host waits for what a fault may have taken away.
+  std::int64_t patience_ns = 30'000'000'000;
+  /// From the last op of the last host: shutdowns by their deadline, and links that are given up only then.
+  std::int64_t progress_ns = 30'000'000'000;
+  /// The declared dead: hosts that the calm leaves stopped if they are. Crashed ones stay dead anyway.
+  std::vector<std::string> may_stay_dead;
 };
 
 /// Builds the hosts and starts them. Keep the answer until the run is over. An error sentence if an op makes no sense.

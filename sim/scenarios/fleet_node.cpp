@@ -1,5 +1,6 @@
 #include <sim/scenarios/fleet_node.hpp>
 
+#include <sim/hardware/fabric.hpp>
 #include <sim/kernel/kernel_scope.hpp>
 
 namespace holdfast::sim {
@@ -22,12 +23,17 @@ bool fleet_node::open() {
   options.recorded_events = 0;  // the world sees every event anyway
   hf::ucx_device_options ucx;
   hf::transport::settings& values = ucx.transport;
-  values.listen_address = "10.0." + std::to_string((machine.index() + 1) / 256) + "." +
-                          std::to_string((machine.index() + 1) % 256) + ":0";
+  const listening_host& before = of.listening.at(machine.name());
+  // Who was here in an earlier life has the same name and address in this one.
+  values.worker_id = before.self.worker_id;
+  values.listen_address = !before.address.empty() ? std::string(before.address)
+                                                  : "10.0." + std::to_string((machine.index() + 1) / 256) + "." +
+                                                        std::to_string((machine.index() + 1) % 256) + ":0";
   values.progress_spin = hf::platform::duration{of.settings.progress_spin_ns};
   values.probe_bytes_max = of.settings.gets ? 64 : 0;
   values.max_operations = 64;
-  values.max_connections = 16;
+  // Each peer may be met from both sides at once, and the start-up probe needs a pair.
+  values.max_connections = std::max<std::size_t>(16, 2 * of.settings.hosts.size() + 2);
   values.max_keys = 64;
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
@@ -72,22 +78,13 @@ namespace {
 
 void run_node(fleet& f, host& h) {
   world& w = f.the_world;
-  {
-    // However it comes, by an op or by a planned fault: nobody may wait for a host that is gone.
-    kernel_scope kernel;
-    h.on_crash([&f, name = h.name()] {
-      f.nodes.erase(name);
-      f.listening.at(name).failed = true;
-      f.listening.at(name).there.open(f.the_world);
-      f.host_left(name);
-    });
-  }
   fleet_node node(f, h);
   const bool opened = node.open();
   {
     kernel_scope kernel;
     listening_host& here = f.listening.at(h.name());
     here.failed = !opened;
+    if (!opened) f.drop_from_board(h, h.life() + 1);
     if (opened) {
       here.address.assign(node.peers().listen_address());
       here.self = node.peers().self();
@@ -95,12 +92,14 @@ void run_node(fleet& f, host& h) {
       f.watch_ledger(h);
     }
     here.there.open(w);
-    f.host_started();
+    f.host_started(h.name());
   }
   f.everyone_started.wait(w);
   if (opened) {
     latch& done = f.lanes_done.at(h.name());
     f.work->spawn(h, done);
+    latch::wait_for_either(w, done, f.patience_lost);
+    if (!done.is_open()) node.shut_down(f.settings.shutdown_ns);
     done.wait(w);
   }
   {
@@ -117,6 +116,14 @@ void run_node(fleet& f, host& h) {
     f.nodes.erase(h.name());
   }
   if (h.leaks_on_purpose() || (opened && !node.witnessed)) exit_process(f, h);
+  kernel_scope kernel;
+  f.host_ended(h.name());
+}
+
+bool fleet::wait_for(published& entry) {
+  if (!entry.there.is_open() && patience_lost.is_open()) return false;
+  entry.there.wait(the_world);
+  return !entry.absent;
 }
 
 step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
@@ -127,8 +134,11 @@ step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
     kernel_scope kernel;
     from = &f.board[step.words.at("name")];
   }
-  from->there.wait(f.the_world);
-  return node.user.begin_get(s, from->owner, from->where, from->pattern);
+  if (!f.wait_for(*from)) return {false, 0};
+  bool stale = false;
+  for (const auto& [name, other] : f.listening)
+    stale = stale || (other.self.worker_id == from->owner.worker_id && other.self.incarnation != from->owner.incarnation);
+  return node.user.begin_get(s, from->owner, from->where, from->pattern, stale);
 }
 
 step_result fleet_ops::get(fleet& f, fleet_node& node, const op& step) {
@@ -142,6 +152,7 @@ step_result fleet_ops::publish(fleet& f, fleet_node& node, const op& step) {
   const auto reference = s.held.remote();
   kernel_scope kernel;
   published& entry = f.board[step.words.at("name")];
+  entry.absent = !reference.has_value();
   if (reference) {
     entry.where = *reference;
     entry.owner = node.peers().self();
@@ -157,8 +168,7 @@ step_result fleet_ops::wait(fleet& f, fleet_node&, const op& step) {
     kernel_scope kernel;
     awaited = &f.board[step.words.at("name")];
   }
-  awaited->there.wait(f.the_world);
-  return {};
+  return {f.wait_for(*awaited), 0};
 }
 
 step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {
@@ -182,13 +192,51 @@ step_result fleet_ops::crash(fleet& f, fleet_node&, const op& step) {
   kernel_scope kernel;
   const std::string& name = step.words.at("host");
   host* const victim = f.the_world.find_host(name);
+  f.the_world.excuse_waiting();
   // From an event: the crashing host's own fiber may be the one that asks.
   f.the_world.at(f.the_world.now(), [victim] { victim->crash(); });
   return {};
 }
 
+// Also by an event, so that it comes after a crash that was asked for before.
+step_result fleet_ops::restart(fleet& f, fleet_node&, const op& step) {
+  host* const dead = f.the_world.find_host(step.words.at("host"));
+  {
+    kernel_scope kernel;
+    f.the_world.at(f.the_world.now(), [dead] { dead->restart(); });
+  }
+  sleep_for(f.the_world, 1);
+  return {};
+}
+
+// In the calm nobody is stopped and nothing is cut any more.
 step_result fleet_ops::pause(fleet& f, fleet_node&, const op& step) {
-  f.the_world.find_host(step.words.at("host"))->pause();
+  host& whom = *f.the_world.find_host(step.words.at("host"));
+  if (f.the_world.calm() || !whom.alive()) return {false, 0};
+  f.the_world.excuse_waiting();
+  whom.pause();
+  return {};
+}
+
+step_result fleet_ops::partition(fleet& f, fleet_node&, const op& step) {
+  world& w = f.the_world;
+  if (w.calm()) return {false, 0};
+  w.excuse_waiting();
+  fabric::of(w).partition(*w.find_host(step.words.at("host")), *w.find_host(step.words.at("to")),
+                          step.number("one_way") != 0);
+  return {};
+}
+
+step_result fleet_ops::heal(fleet& f, fleet_node&, const op& step) {
+  world& w = f.the_world;
+  fabric::of(w).heal(*w.find_host(step.words.at("host")), *w.find_host(step.words.at("to")));
+  return {};
+}
+
+step_result fleet_ops::slow(fleet& f, fleet_node&, const op& step) {
+  world& w = f.the_world;
+  if (w.calm()) return {false, 0};
+  fabric::of(w).slow(*w.find_host(step.words.at("host")), *w.find_host(step.words.at("to")), step.number("ns"));
   return {};
 }
 

@@ -22,6 +22,7 @@ namespace holdfast::sim {
 
 /// What a host offers to others, in kernel memory: it survives the host.
 struct published {
+  bool absent = false;  // nobody will publish it any more
   holdfast::remote_reference where;
   holdfast::peer_id owner;
   std::uint64_t pattern = 0;
@@ -44,8 +45,23 @@ class fleet final : public interpreter, public listener {
   step_result execute(host& h, const op& step, std::uint64_t number) override;
   /// The lanes of that host ended, or it crashed. When the last one left, the calm begins.
   void host_left(const std::string& name);
-  /// A host is up, or failed to start. After the last one the trouble begins.
-  void host_started();
+  /// A host is up, failed to start, or crashed before it was. After the last one the trouble begins.
+  void host_started(const std::string& name);
+  void host_crashed(host& h);
+  /// Begins the program of a host.
+  void run(host& h);
+  void host_returns(host& h);
+  /// The program of a host ended: nothing of it is left to run.
+  void host_ended(const std::string& name);
+  /// Faults stop, links heal, and who was stopped goes on.
+  void end_trouble();
+  /// Every host whose lanes still wait shuts its core down, and nobody waits for what others were to publish.
+  void lose_patience();
+  /// Nobody waits any more for what only lives of `owner` before `next_life` were to publish.
+  void drop_from_board(const host& owner, std::uint32_t next_life);
+  void declare_absent(published& entry);
+  /// Waits until it is on the board. False: it never will be.
+  bool wait_for(published& entry);
 
   world& the_world;
   const fleet_settings settings;
@@ -60,10 +76,14 @@ class fleet final : public interpreter, public listener {
   std::map<std::string, listening_host> listening;
   std::map<std::string, published> board;
   std::map<std::string, latch> lanes_done;
-  std::set<std::string> working;
+  latch patience_lost;
+  bool trouble_ended = false;
+  std::set<std::string> starting;  // for the first time
+  std::set<std::string> working;   // their lanes have not ended
+  std::set<std::string> up;        // their program has not ended
+  std::set<std::string> watched;   // their ledger is
   latch everyone_done;
   latch never;  // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
-  std::size_t started = 0;
   latch everyone_started;
 };
 
@@ -97,10 +117,14 @@ struct fleet_ops {
   static step_result crash(fleet&, fleet_node&, const op&);
   static step_result get(fleet&, fleet_node&, const op&);
   static step_result get_start(fleet&, fleet_node&, const op&);
+  static step_result heal(fleet&, fleet_node&, const op&);
+  static step_result partition(fleet&, fleet_node&, const op&);
   static step_result pause(fleet&, fleet_node&, const op&);
   static step_result publish(fleet&, fleet_node&, const op&);
+  static step_result restart(fleet&, fleet_node&, const op&);
   static step_result resume(fleet&, fleet_node&, const op&);
   static step_result shutdown(fleet&, fleet_node&, const op&);
+  static step_result slow(fleet&, fleet_node&, const op&);
   static step_result wait(fleet&, fleet_node&, const op&);
 };
 

@@ -54,9 +54,11 @@ step_result pool_user::alloc_start(const op& step) {
   return {};
 }
 
-step_result pool_user::begin_get(slot& into, const hf::peer_id& peer, const hf::remote_reference& from, std::uint64_t pattern) {
+step_result pool_user::begin_get(slot& into, const hf::peer_id& peer, const hf::remote_reference& from,
+                                 std::uint64_t pattern, bool stale) {
   if (!into.held) return {false, 0};
   auto going = std::make_shared<flight>();
+  going->stale = stale;
   going->pattern = pattern;
   going->bytes = from.length;
   into.started = going;
@@ -74,6 +76,8 @@ step_result pool_user::await(const op& step) {
   slot& s = slot_of(step);
   const std::shared_ptr<flight> going = s.started;
   if (!going) return {false, 0};
+  if (const std::int64_t ns = step.number("ns"); ns != 0 && !going->ended.wait_until(the_world, the_world.now() + ns))
+    going->signal.emit(boost::asio::cancellation_type::terminal);
   going->ended.wait(the_world);
   s.started.reset();
   if (going->fetched) return accept(step, s, *going);
@@ -101,6 +105,11 @@ step_result pool_user::accept(const op& step, slot& into, flight& what) {
   into.held = std::move(answer->destination);
   into.pattern.reset();
   if (!answer->outcome) return refused_step(answer->outcome.error());
+  if (what.stale) {
+    kernel_scope kernel;
+    the_world.violate("TP-I10", machine.name() + " slot " + std::to_string(step.number("slot")) +
+                                    ": a GET with a reference of an ended life of its owner reported success");
+  }
   if (const auto wrong = first_difference(into.held.bytes().first(what.bytes), what.pattern)) {
     kernel_scope kernel;
     the_world.violate("W-9", machine.name() + " slot " + std::to_string(step.number("slot")) +

@@ -5,7 +5,8 @@
 //
 // Ops, each with its arguments (`slot` names a buffer, 0 to 63):
 //   alloc slot bytes [own]         async_alloc, waited for       try_alloc slot bytes
-//   alloc_start slot bytes [own]   without waiting               await slot    waits for what was started
+//   alloc_start slot bytes [own]   without waiting
+//   await slot [ns]                waits for what was started; after ns gives up the notification and waits for that
 //   cancel slot                    gives up the notification of what was started in the slot
 //   fill slot seed                 writes a pattern              free slot     drops the buffer
 //   check slot                     the pattern must be as it was filled (W-3)
@@ -40,6 +41,7 @@ struct flight {
   std::optional<holdfast::result<holdfast::pinned::buffer>> allocated;
   std::uint64_t bytes = 0;    // asked for
   std::uint64_t pattern = 0;  // that a GET must bring
+  bool stale = false;         // from a life that had ended when it began: it must not succeed
 };
 
 /// The outcome of an op that the core refused.
@@ -71,9 +73,10 @@ class pool_user {
   step_result sleep(const op& step);
   step_result try_alloc(const op& step);
 
-  /// Starts a GET into the slot's buffer; on ok the bytes must be those of `pattern` (W-9).
+  /// Starts a GET into the slot's buffer; on ok the bytes must be those of `pattern` (W-9), and it must not be ok if
+  /// the owner's life had ended (TP-I10).
   step_result begin_get(slot& into, const holdfast::peer_id& peer, const holdfast::remote_reference& from,
-                        std::uint64_t pattern);
+                        std::uint64_t pattern, bool stale = false);
   slot& slot_of(const op& step) { return slots[step.number("slot")]; }
 
   world& the_world;

@@ -77,6 +77,7 @@ class scripted_stage final : public interpreter {
   void main(host& machine);
   void prepare_slots(scripted_node& node);
   void wait_patiently();
+  void give_up();
   void end(host& machine);
   [[noreturn]] void exit_process(host& machine);
   void expect(bool held, std::string_view invariant, std::string_view sentence);
@@ -93,6 +94,7 @@ class scripted_stage final : public interpreter {
   const plan plan_;
   std::optional<workload> work_;
   latch done_;
+  latch patience_lost_;  // a fault keeps somebody waiting for ever
   latch never_;  // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
   std::optional<scripted_backend> device_;
   scripted_node* node_ = nullptr;  // on the stack of the fiber "main"
@@ -167,6 +169,7 @@ std::optional<std::string> scripted_stage::prepare() {
   host& machine = world_.add_host(host_name);
   device_.emplace(machine, how_.device);
   machine.spawn("main", [this, &machine] { main(machine); });
+  world_.at_patience(how_.give_up_ns, [this] { patience_lost_.open(world_); });
   return std::nullopt;
 }
 
@@ -192,6 +195,8 @@ void scripted_stage::main(host& machine) {
     world_.search(true);
     work_->spawn(machine, done_);
     if (how_.patience_ns >= 0) wait_patiently();
+    latch::wait_for_either(world_, done_, patience_lost_);
+    if (!done_.is_open()) give_up();
     done_.wait(world_);
     if (how_.search_ops_only) world_.search(false);
   }
@@ -208,11 +213,16 @@ void scripted_stage::prepare_slots(scripted_node& node) {
   world_.begin_trouble();
 }
 
+// A fault took away what is waited for: as a program would, it ends, and everybody must be told.
+void scripted_stage::give_up() {
+  constexpr std::int64_t bound_ns = 1'000'000;
+  static_cast<void>(shut_down(how_.shutdown_ns < 0 ? bound_ns : how_.shutdown_ns));
+  static_cast<void>(release(how_.teardown_ns < 0 ? bound_ns : how_.teardown_ns));
+}
+
 void scripted_stage::wait_patiently() {
   for (std::int64_t passed = 0; passed < 16 && !done_.is_open(); ++passed) sleep_for(world_, how_.patience_ns / 16);
-  if (done_.is_open()) return;
-  static_cast<void>(shut_down(how_.shutdown_ns));
-  static_cast<void>(release(how_.teardown_ns));
+  if (!done_.is_open()) give_up();
 }
 
 // What is left of this process may still be reached by a device: only its exit ends that.

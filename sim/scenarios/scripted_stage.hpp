@@ -55,6 +55,8 @@ struct scripted_settings {
   /// After so long the stage ends the pool and the device under ops that still wait: for plans in which an answer never
   /// comes. Negative: it waits for ever.
   std::int64_t patience_ns = -1;
+  /// When it ends them in any case, if a fault may keep ops waiting for ever.
+  std::int64_t give_up_ns = 30'000'000'000;
 };
 
 /// For exhaustive exploration: no time passes and no deadline waits but where a fault or an op says so; arenas of one or

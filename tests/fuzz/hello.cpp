@@ -14,8 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(bytes.get(), data, size);
   const auto read = holdfast::transport::decode_hello({bytes.get(), size});
   if (read) {
-    const auto again = holdfast::transport::encode_hello(*read);
-    if (size != again.size() || std::memcmp(bytes.get(), again.data(), size) != 0) std::abort();
+    holdfast::transport::encoded_hello again;
+    holdfast::transport::encode_hello(*read, again);
+    if (size != again.size || std::memcmp(bytes.get(), again.bytes.data(), size) != 0) std::abort();
   }
   return 0;
 }

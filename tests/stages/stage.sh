@@ -25,14 +25,14 @@ case $stage in
     ctest --preset asan -L '^(unit|conformance|property|ucx|campaign|corpus)$' -j "$jobs"
     ;;
   tsan)
-    # The real side: that is where there are threads.
-    build tsan unit_real conformance_real ucx_test
+    # The real side has threads; on the simulated one each fiber is a thread to the tool.
+    build tsan unit_real conformance_real ucx_test race_sim
     # Where the kernel randomizes more bits than this GCC's runtime has room for, it cannot start.
     fixed=()
     if setarch -R true 2>/dev/null; then
       fixed=(setarch -R)
     fi
-    "${fixed[@]}" ctest --preset tsan -R '^(unit_real|conformance_real|ucx_test)$' -j "$jobs"
+    "${fixed[@]}" ctest --preset tsan -R '^(unit_real|conformance_real|ucx_test|race_sim)$' -j "$jobs"
     ;;
   clang)
     build clang holdfast-sim unit_sim

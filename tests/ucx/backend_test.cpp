@@ -42,7 +42,7 @@ TEST(ucx_backend, maps_fetches_and_unmaps_for_pinned_memory) {
   peer_process peer({.bytes = 65536, .seed = 9});
   side own;
   ASSERT_FALSE(own.failure()) << own.failure()->text();
-  ucx_backend backend(own.net(), own.host().executor());
+  ucx_backend backend(own.net(), own.host().executor(), own.log(), std::uint64_t{1} << 40);
   EXPECT_TRUE(backend.declared().get_works);
   EXPECT_TRUE(backend.declared().keeps_tombstones);
   EXPECT_FALSE(backend.declared().unmap_verdict_reported);
@@ -102,10 +102,39 @@ TEST(ucx_backend, maps_fetches_and_unmaps_for_pinned_memory) {
   own.host().pages().free(*pages, bytes);
 }
 
+TEST(ucx_backend, at_the_cap_of_kept_addresses_a_map_is_refused_and_what_was_unmapped_still_counts) {
+  side own;
+  ASSERT_FALSE(own.failure()) << own.failure()->text();
+  const std::size_t bytes = own.host().pages().page_size();
+  ucx_backend backend(own.net(), own.host().executor(), own.log(), 2 * bytes);
+  const auto pages = own.host().pages().allocate(bytes);
+  ASSERT_TRUE(pages);
+  for (int i = 0; i < 3; ++i) {
+    map_waiter map;
+    map.address = *pages;
+    map.bytes = bytes;
+    backend.submit_map(map);
+    const auto mapped = in_time(map.answer);
+    if (i == 2) {
+      ASSERT_FALSE(mapped);
+      EXPECT_EQ(mapped.error().code, error_code::limit_exceeded) << mapped.error().text();
+      EXPECT_NE(mapped.error().text().find("tombstone_bytes_max"), std::string::npos) << mapped.error().text();
+      break;
+    }
+    ASSERT_TRUE(mapped) << mapped.error().text();
+    unmap_waiter unmap;
+    unmap.region = mapped->region;
+    backend.submit_unmap(unmap);
+    EXPECT_EQ(in_time(unmap.answer), pinned::unmap_verdict::confirmed);
+  }
+  EXPECT_EQ(own.events(event_id::tombstones_full).size(), 1u);
+  own.host().pages().free(*pages, bytes);
+}
+
 TEST(ucx_backend, answers_what_is_asked_after_the_transport_ended) {
   side own;
   ASSERT_FALSE(own.failure()) << own.failure()->text();
-  ucx_backend backend(own.net(), own.host().executor());
+  ucx_backend backend(own.net(), own.host().executor(), own.log(), std::uint64_t{1} << 40);
   EXPECT_TRUE(own.teardown(5s).proof.has_value());
   std::byte byte{};
   map_waiter map;

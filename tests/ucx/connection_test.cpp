@@ -74,12 +74,17 @@ class stranger final : public tp::wire_sink, public tp::wire_operation {
   bool failed_ = false;
 };
 
+std::vector<std::byte> encoded(const tp::hello& message) {
+  tp::encoded_hello out;
+  tp::encode_hello(message, out);
+  return {out.whole().begin(), out.whole().end()};
+}
+
 std::vector<std::byte> good_hello() {
   tp::hello message;
   message.sender = {11, 22};
   message.connection = 1;
-  const auto bytes = tp::encode_hello(message);
-  return {bytes.begin(), bytes.end()};
+  return encoded(message);
 }
 
 struct refused_hello {
@@ -94,7 +99,7 @@ TEST(ucx_connection, a_bad_hello_is_refused_with_its_reason_and_the_transport_go
   std::vector<refused_hello> cases;
   cases.push_back({"garbage", std::vector<std::byte>(80, std::byte{0x5a}), tp::hello_refusal::magic});
   cases.push_back({"truncated", good_hello(), tp::hello_refusal::limits});
-  cases.back().bytes.resize(79);
+  cases.back().bytes.resize(tp::hello_bytes - 1);
   cases.push_back({"too long", good_hello(), tp::hello_refusal::limits});
   cases.back().bytes.resize(4096);
   cases.push_back({"future form", good_hello(), tp::hello_refusal::version});
@@ -104,8 +109,7 @@ TEST(ucx_connection, a_bad_hello_is_refused_with_its_reason_and_the_transport_go
   tp::hello ourselves;
   ourselves.sender = own.net().self();
   ourselves.connection = 1;
-  const auto echo = tp::encode_hello(ourselves);
-  cases.push_back({"ourselves", {echo.begin(), echo.end()}, tp::hello_refusal::self});
+  cases.push_back({"ourselves", encoded(ourselves), tp::hello_refusal::self});
 
   std::size_t refused = 0;
   for (const refused_hello& one : cases) {

@@ -83,6 +83,7 @@ std::byte pattern(std::uint64_t seed, std::size_t at) noexcept {
 side::side(tp::settings values, ucx::wire_settings wire) : log_(host_.clock(), std::size_t{1} << 16, event_level::trace) {
   const ucx::ucp_table& table = loaded(log_);
   values.destroy_is_fence = ucx::destroying_is_fence(wire);
+  wire.shared_memory = values.shared_memory;
   auto made = tp::transport::create(
       host_, log_, [&] { return ucx::make_wire(table, log_, wire); }, values);
   if (made)
@@ -285,6 +286,11 @@ waited_get::waited_get(side& from, const peer_id& peer, const remote_reference& 
     std::shared_ptr<shared> to;
     bool is_wanted = true;
     bool wanted() const noexcept override { return is_wanted; }
+    void orphaned() noexcept override {
+      const std::scoped_lock lock(to->mutex);
+      ++to->orphaned;
+      to->changed.notify_all();
+    }
     void ended(tp::transfer_outcome outcome, const error& why) noexcept override {
       {
         const std::scoped_lock lock(to->mutex);
@@ -319,6 +325,12 @@ std::optional<waited_get::ending> waited_get::wait(std::chrono::nanoseconds boun
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait_for(lock, bound, [&] { return shared_->end.has_value(); });
   return shared_->end;
+}
+
+unsigned waited_get::times_orphaned(std::chrono::nanoseconds bound) {
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait_for(lock, bound, [&] { return shared_->orphaned != 0 || shared_->end.has_value(); });
+  return shared_->orphaned;
 }
 
 unsigned waited_get::times_ended() const {

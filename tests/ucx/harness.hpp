@@ -40,6 +40,7 @@ class side {
   /// Tears down if the test did not.
   ~side();
   tp::transport& net() { return *transport_; }
+  void drop_transport() { transport_.reset(); }
   platform::host& host() { return host_; }
   event_log& log() { return log_; }
   platform::time_point in(platform::duration d) const { return host_.clock().now() + d; }
@@ -129,6 +130,8 @@ class waited_get {
   const result<void>& submitted() const { return submitted_; }
   std::optional<ending> wait(std::chrono::nanoseconds bound);
   unsigned times_ended() const;
+  /// How often the waiter was told that the fate is unknown before the end; waits until it was, or for `bound`.
+  unsigned times_orphaned(std::chrono::nanoseconds bound = {});
 
  private:
   struct shared {
@@ -136,6 +139,7 @@ class waited_get {
     std::condition_variable changed;
     std::optional<ending> end;
     unsigned times = 0;
+    unsigned orphaned = 0;
   };
   std::shared_ptr<shared> shared_ = std::make_shared<shared>();
   result<void> submitted_;

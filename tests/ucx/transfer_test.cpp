@@ -86,7 +86,10 @@ TEST(ucx_transfer, many_gets_at_once_all_end) {
 
 TEST(ucx_transfer, a_peer_killed_in_mid_get_ends_the_get_with_an_error_within_five_seconds) {
   peer_process peer({.bytes = std::size_t{64} << 20, .seed = 5});
-  side own;
+  // Over tcp; tests/ucx/shared_memory_test.cpp has the other lane.
+  tp::settings values;
+  values.shared_memory = false;
+  side own(values);
   ASSERT_FALSE(own.failure()) << own.failure()->text();
   ASSERT_TRUE(own.net().async_connect(peer.address, peer.identity, holdfast::block));
   {

@@ -22,6 +22,7 @@ inline constexpr lock_class pinned_retiring_list{270, true, "pinned retiring lis
 inline constexpr lock_class pinned_reclaim{280, true, "pinned reclaim"};
 inline constexpr lock_class transport_directory{300, false, "transport connection directory"};
 inline constexpr lock_class transport_connection{310, false, "transport connection"};
+inline constexpr lock_class transport_calls{315, true, "transport pending calls"};
 inline constexpr lock_class transport_operation_table{320, true, "transport operation table"};
 inline constexpr lock_class transport_submission{330, true, "transport submission queue"};
 inline constexpr lock_class transport_registration{340, true, "transport registration queue"};

@@ -33,7 +33,8 @@ std::size_t distance(std::string_view a, std::string_view b) noexcept {
 
 class search {
  public:
-  explicit search(std::string_view wrong) noexcept : wrong_(wrong), best_(std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
+  explicit search(std::string_view wrong) noexcept
+      : wrong_(wrong), best_(std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
   void offer(std::string_view known) noexcept { offer(known, wrong_); }
   void offer(std::string_view known, std::string_view as) noexcept {
     if (const std::size_t d = distance(as, known); d < best_) {
@@ -58,15 +59,16 @@ std::string place_of(origin_kind from, const assignment& given) {
 
 // "holdfast.toml:3: pinned.unmap_timeout: '5' has no unit; ...": in the place of an argument or a variable its own name
 // says which option it is.
-std::string complaint(origin_kind from, const assignment& given, const option_description& what, std::string_view sentence) {
+std::string complaint(origin_kind from, const assignment& given, const option_description& what,
+                      std::string_view sentence) {
   std::string out = place_of(from, given) + ": ";
   if (from != origin_kind::argument) out.append(what.name).append(": ");
   return out.append(sentence);
 }
 
 std::string unknown(origin_kind from, const assignment& given) {
-  std::string out = from == origin_kind::file ? place_of(from, given) + ": there is no option " + quoted(given.name)
-                                              : "there is no option " + quoted("--" + given.name);
+  std::string out = from == origin_kind::file ? place_of(from, given) + ": there is no option " + in_quotes(given.name)
+                                              : "there is no option " + in_quotes("--" + given.name);
   if (const std::string_view near = nearest_option(given.name); !near.empty())
     out.append("; the nearest is ").append(from == origin_kind::file ? "" : "--").append(near);
   return out;
@@ -76,7 +78,7 @@ std::string unknown_variable(const std::string& name) {
   search nearest(name);
   for (const option_description& what : option_table()) nearest.offer(what.variable);
   for (const other_variable& other : other_variables()) nearest.offer(other.name);
-  std::string out = "the variable " + quoted(name) + " means nothing and is ignored";
+  std::string out = "the variable " + in_quotes(name) + " means nothing and is ignored";
   if (!nearest.found().empty()) out.append("; the nearest is ").append(nearest.found());
   return out;
 }
@@ -137,8 +139,7 @@ std::expected<configuration, refusal> resolve(const sources& given) {
     auto value = parse_value(what, one.value);
     if (!value) return wrong.add(complaint(from, one, what, value.error()));
     configuration::setting& place = out.settings_[static_cast<std::size_t>(&what - table.data())];
-    if (place.from.from == from)
-      return wrong.add(complaint(from, one, what, "it is given twice"));
+    if (place.from.from == from) return wrong.add(complaint(from, one, what, "it is given twice"));
     place = {std::move(*value), {from, one.file, one.line}};
   };
   const auto take_named = [&](origin_kind from, const assignment& one) {
@@ -161,9 +162,9 @@ std::expected<configuration, refusal> resolve(const sources& given) {
       if (out.number(rule.lower) <= out.number(rule.upper)) continue;
       const option_description& lower = description_of(rule.lower);
       const option_description& upper = description_of(rule.upper);
-      wrong.add(std::string(lower.name) + " is " + quoted(print_value(lower, out.of(rule.lower).value)) + " (" +
+      wrong.add(std::string(lower.name) + " is " + in_quotes(print_value(lower, out.of(rule.lower).value)) + " (" +
                 out.origin_text(rule.lower) + "), more than " + std::string(upper.name) + ", which is " +
-                quoted(print_value(upper, out.of(rule.upper).value)) + " (" + out.origin_text(rule.upper) + ")");
+                in_quotes(print_value(upper, out.of(rule.upper).value)) + " (" + out.origin_text(rule.upper) + ")");
     }
   if (!wrong.sentences.empty()) return std::unexpected(std::move(wrong));
   return out;

@@ -33,9 +33,17 @@ struct variable_name {
 #include <holdfast/options/options.def>
 #undef HOLDFAST_VARIABLE
 
-#define HOLDFAST_DESCRIPTION(subsystem, name, kind, choices, low, high, initial, since, text)             \
-  {#subsystem, #subsystem "." #name, subsystem##_##name##_variable.view(), option_kind::kind, choices, low, high, \
-   initial_value(initial), since, text},
+#define HOLDFAST_DESCRIPTION(subsystem, name, kind, choices, low, high, initial, since, text) \
+  {#subsystem,                                                                                \
+   #subsystem "." #name,                                                                      \
+   subsystem##_##name##_variable.view(),                                                      \
+   option_kind::kind,                                                                         \
+   choices,                                                                                   \
+   low,                                                                                       \
+   high,                                                                                      \
+   initial_value(initial),                                                                    \
+   since,                                                                                     \
+   text},
 constexpr option_description table[] = {
 #define HOLDFAST_PINNED_OPTION(name, member, kind, choices, low, high, initial, since, text) \
   HOLDFAST_DESCRIPTION(pinned, name, kind, choices, low, high, initial, since, text)

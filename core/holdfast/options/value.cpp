@@ -17,8 +17,8 @@ struct unit {
   std::uint64_t factor;
 };
 // The largest first: printing takes the first that divides.
-constexpr unit size_units[] = {{"TiB", std::uint64_t{1} << 40}, {"GiB", 1u << 30}, {"MiB", 1u << 20},
-                               {"KiB", 1u << 10},               {"B", 1},          {"", 1}};
+constexpr unit size_units[] = {
+    {"TiB", std::uint64_t{1} << 40}, {"GiB", 1u << 30}, {"MiB", 1u << 20}, {"KiB", 1u << 10}, {"B", 1}, {"", 1}};
 constexpr unit time_units[] = {{"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
                                {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1}};
 constexpr unit no_units[] = {{"", 1}};
@@ -83,24 +83,26 @@ std::string_view meant(option_kind kind, std::string_view wrong) noexcept {
   struct guess {
     std::string_view wrong, right;
   };
-  constexpr guess sizes[] = {{"k", "KiB"},  {"K", "KiB"},  {"m", "MiB"},  {"M", "MiB"},  {"g", "GiB"},  {"G", "GiB"},
-                             {"t", "TiB"},  {"T", "TiB"},  {"kb", "KiB"}, {"mb", "MiB"}, {"gb", "GiB"}, {"tb", "TiB"},
-                             {"kB", "KiB"}, {"KB", "KiB"}, {"MB", "MiB"}, {"GB", "GiB"}, {"TB", "TiB"}, {"kib", "KiB"},
-                             {"mib", "MiB"}, {"gib", "GiB"}, {"tib", "TiB"}, {"kiB", "KiB"}};
-  constexpr guess times[] = {{"m", "min or ms"}, {"sec", "s"}, {"secs", "s"}, {"seconds", "s"}, {"M", "min"},
-                             {"minutes", "min"}, {"mins", "min"}, {"S", "s"}, {"hours", "h"},  {"H", "h"},
-                             {"µs", "us"},       {"msec", "ms"}, {"usec", "us"}};
+  constexpr guess sizes[] = {{"k", "KiB"},   {"K", "KiB"},  {"m", "MiB"},   {"M", "MiB"},   {"g", "GiB"},
+                             {"G", "GiB"},   {"t", "TiB"},  {"T", "TiB"},   {"kb", "KiB"},  {"mb", "MiB"},
+                             {"gb", "GiB"},  {"tb", "TiB"}, {"kB", "KiB"},  {"KB", "KiB"},  {"MB", "MiB"},
+                             {"GB", "GiB"},  {"TB", "TiB"}, {"kib", "KiB"}, {"mib", "MiB"}, {"gib", "GiB"},
+                             {"tib", "TiB"}, {"kiB", "KiB"}};
+  constexpr guess times[] = {{"m", "min or ms"}, {"sec", "s"},    {"secs", "s"}, {"seconds", "s"}, {"M", "min"},
+                             {"minutes", "min"}, {"mins", "min"}, {"S", "s"},    {"hours", "h"},   {"H", "h"},
+                             {"µs", "us"},       {"msec", "ms"},  {"usec", "us"}};
   for (const guess& g : kind == option_kind::size ? std::span<const guess>(sizes) : std::span<const guess>(times))
     if (g.wrong == wrong) return g.right;
   return {};
 }
 
 std::string_view example(option_kind kind) noexcept {
-  return kind == option_kind::size ? "bytes or with KiB, MiB, GiB, TiB, as 64MiB" : "with ns, us, ms, s, min or h, as 250ms";
+  return kind == option_kind::size ? "bytes or with KiB, MiB, GiB, TiB, as 64MiB"
+                                   : "with ns, us, ms, s, min or h, as 250ms";
 }
 
 std::string not_a(const option_description& what, std::string_view text, const read_number& found) {
-  std::string out = quoted(text);
+  std::string out = in_quotes(text);
   const bool is_time = what.kind == option_kind::duration || what.kind == option_kind::duration_or_never;
   if (what.kind == option_kind::count) {
     out += found.fault == number_fault::too_large ? " is more than 64 bits hold" : " is no whole number";
@@ -165,7 +167,7 @@ std::expected<option_value, std::string> parse_number(const option_description& 
   // The largest duration is the word never, and nothing else.
   const bool outside = found.value < what.low || found.value > what.high ||
                        (what.kind == option_kind::duration_or_never && found.value == never);
-  if (outside) return wrong(quoted(text) + " is outside its range, " + range_text(what));
+  if (outside) return wrong(in_quotes(text) + " is outside its range, " + range_text(what));
   return out;
 }
 
@@ -178,14 +180,14 @@ std::expected<option_value, std::string> parse_list(const option_description& wh
     out.text += one;
     return true;
   });
-  if (!complete) return wrong(quoted(text) + " has an empty entry; words, separated by commas");
+  if (!complete) return wrong(in_quotes(text) + " has an empty entry; words, separated by commas");
   if (std::string sentence = objection(what, out); !sentence.empty()) return wrong(std::move(sentence));
   return out;
 }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 80;
   std::string out = "'";
   for (const char c : text.substr(0, longest)) out += is_printable(c) ? c : '?';
@@ -205,22 +207,23 @@ option_value initial_of(const option_description& what) {
 std::string objection(const option_description& what, const option_value& value) {
   switch (what.kind) {
     case option_kind::choice:
-      return is_choice(what, value.text) ? "" : quoted(value.text) + " is none of " + range_text(what);
+      return is_choice(what, value.text) ? "" : in_quotes(value.text) + " is none of " + range_text(what);
     case option_kind::text:
     case option_kind::list:
-      if (!std::ranges::all_of(value.text, is_printable)) return quoted(value.text) + " has characters that no text may have";
+      if (!std::ranges::all_of(value.text, is_printable))
+        return in_quotes(value.text) + " has characters that no text may have; " + range_text(what);
       if (value.text.size() >= what.low && value.text.size() <= what.high) return "";
-      return (value.text.empty() ? std::string("it is empty") : quoted(value.text) + " is too short or too long") + "; " +
-             range_text(what);
+      return (value.text.empty() ? std::string("it is empty") : in_quotes(value.text) + " is too short or too long") +
+             "; " + range_text(what);
     default:
       if (value.number >= what.low && value.number <= what.high) return "";
-      return quoted(print_value(what, value)) + " is outside its range, " + range_text(what);
+      return in_quotes(print_value(what, value)) + " is outside its range, " + range_text(what);
   }
 }
 
 std::expected<option_value, std::string> parse_value(const option_description& what, std::string_view text) {
   if (what.kind == option_kind::boolean) {
-    if (text != "true" && text != "false") return wrong(quoted(text) + " is neither true nor false");
+    if (text != "true" && text != "false") return wrong(in_quotes(text) + " is neither true nor false");
     return option_value{text == "true" ? 1u : 0u, {}};
   }
   if (is_number(what.kind)) return parse_number(what, text);
@@ -256,13 +259,13 @@ std::string range_text(const option_description& what) {
       return out;
     }
     case option_kind::text:
-    case option_kind::list:
-      return std::to_string(what.low) + " to " + std::to_string(what.high) + " characters";
+    case option_kind::list: return std::to_string(what.low) + " to " + std::to_string(what.high) + " characters";
     default: break;
   }
-  const bool endless = what.high == (is_number(what.kind) && what.kind != option_kind::size && what.kind != option_kind::count
-                                         ? never
-                                         : std::numeric_limits<std::uint64_t>::max());
+  const bool endless =
+      what.high == (is_number(what.kind) && what.kind != option_kind::size && what.kind != option_kind::count
+                        ? never
+                        : std::numeric_limits<std::uint64_t>::max());
   std::string out = endless ? print_value(what, {what.low, {}}) + " or more"
                             : "from " + print_value(what, {what.low, {}}) + " to " + print_value(what, {what.high, {}});
   if (what.kind == option_kind::duration_or_never) out += ", or never";

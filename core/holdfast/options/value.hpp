@@ -44,6 +44,6 @@ std::string range_text(const option_description& what);
 std::string_view kind_text(option_kind kind) noexcept;
 
 /// In quotes and cut, with what a terminal should not get replaced.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace holdfast::inline HOLDFAST_ABI::options

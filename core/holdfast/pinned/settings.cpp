@@ -10,12 +10,13 @@ namespace holdfast::inline HOLDFAST_ABI::pinned {
 
 result<void> validate(const settings& values) noexcept {
   constexpr const char* operation = "pinned.settings";
-#define HOLDFAST_PINNED_OPTION(name, member, ...)                                                                  \
+#define HOLDFAST_PINNED_OPTION(name, member, ...)                                                                 \
   if (auto ok = options::check_member(options::option_id::pinned_##name, operation, #member, values.member); !ok) \
     return ok;
-#define HOLDFAST_PINNED_RULE(lower, upper)                                                                       \
-  if (auto ok = options::check_above(options::option_id::pinned_##upper, operation, #upper, values.lower, values.upper); \
-      !ok)                                                                                                       \
+#define HOLDFAST_PINNED_RULE(lower, upper)                                                                         \
+  if (auto ok =                                                                                                    \
+          options::check_above(options::option_id::pinned_##upper, operation, #upper, values.lower, values.upper); \
+      !ok)                                                                                                         \
     return ok;
 #include <holdfast/options/options.def>
   return {};

@@ -43,6 +43,12 @@ class device {
   virtual pinned::backend& backend() noexcept = 0;
   /// Connections to peers; null if this kind of device has none.
   virtual transport::transport* peers() noexcept { return nullptr; }
+  /// `told` is called on the executor if the device fails for good and ends by itself; what was registered with it
+  /// stays so until `begin_end`. Errors: out_of_memory.
+  virtual result<void> when_failed(std::move_only_function<void()> told) noexcept {
+    static_cast<void>(told);
+    return {};
+  }
   /// Ends the device, until `deadline`. `told` is called once, also if the deadline passed; it may be called at once.
   virtual void begin_end(platform::time_point deadline, std::move_only_function<void(result<device_end>)> told) = 0;
 };

@@ -11,6 +11,7 @@
 #include <holdfast/pinned/task_handler.hpp>
 #include <holdfast/platform/atomic.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/platform/process.hpp>
 
 #include <chrono>
 #include <memory>
@@ -29,6 +30,9 @@ constexpr std::uint64_t finished_gate_id = 1;
 
 /// How long a device may take to end that nothing was registered with.
 constexpr platform::duration unused_end_bound = std::chrono::seconds(5);
+
+/// How long a shutdown may take that began because the device failed. Whoever asks for one meanwhile joins it.
+constexpr platform::duration failed_device_bound = std::chrono::seconds(10);
 
 /// The runtime is not going to be: the device runs already, and its threads must not be left behind. False: they did
 /// not come back in time, and still use what they were given.
@@ -87,7 +91,7 @@ class end_cell final : public ref_counted<end_cell> {
 
 }  // namespace
 
-class runtime::parts final : public ref_counted<runtime::parts> {
+class runtime::parts final : public weak_ref_counted<runtime::parts> {
  public:
   parts(platform::host& on, std::shared_ptr<books> opened) noexcept
       : host(on), kept(std::move(opened)), finished(finished_gate_id, kept->log) {}
@@ -105,6 +109,7 @@ class runtime::parts final : public ref_counted<runtime::parts> {
   const std::shared_ptr<books> kept;
   std::unique_ptr<device> made;
   std::optional<pinned::memory> memory;
+  const std::uint64_t process = platform::process_number();
   gate finished;
   gate::ticket entry;  // of the shutdown, until `run` has it; destroyed before its gate
   platform::atomic<bool> begun{false};
@@ -112,8 +117,13 @@ class runtime::parts final : public ref_counted<runtime::parts> {
   runtime_report report;
 
  private:
-  friend class ref_counted<parts>;
+  friend class weak_ref_counted<parts>;
   ~parts() = default;
+  // What may refer to these parts weakly is destroyed with the device; in the order of the destructor.
+  void last_released() noexcept {
+    memory.reset();
+    made.reset();
+  }
 };
 
 bool runtime_report::clean() const noexcept {
@@ -163,12 +173,27 @@ result<runtime> runtime::create(platform::host& host, const runtime_options& opt
     return std::unexpected(memory.error());
   }
   owned->memory.emplace(std::move(*memory));
+  const result<void> watched = owned->made->when_failed([weak = weak_intrusive_ptr<parts>(owned)] {
+    // The pool must not go on as if its device were there: it closes, and the device gets its end.
+    if (const intrusive_ptr<parts> self = weak.lock())
+      self->begin_shutdown(self->host.clock().now() + failed_device_bound);
+  });
+  if (!watched) {
+    runtime made_in_vain(std::move(owned));
+    static_cast<void>(made_in_vain.parts_->memory->shut_down_without_waiting());
+    if (!end_unused(*made_in_vain.parts_->made, host.clock().now() + unused_end_bound))
+      static_cast<void>(made_in_vain.parts_.detach());
+    return std::unexpected(watched.error());
+  }
   return runtime(std::move(owned));
 }
 
 runtime::runtime(intrusive_ptr<parts> owned) noexcept : parts_(std::move(owned)) {}
 runtime::runtime(runtime&&) noexcept = default;
-runtime::~runtime() = default;
+runtime::~runtime() {
+  // A forked child: nothing of the parent's runtime may be used there, its threads do not exist.
+  if (parts_ && parts_->process != platform::process_number()) static_cast<void>(parts_.detach());
+}
 
 pinned::memory& runtime::pinned() noexcept { return *parts_->memory; }
 transport::transport* runtime::peers() noexcept { return parts_->made->peers(); }

@@ -2,17 +2,16 @@
 
 #include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/runtime/ucx_backend.hpp>
+#include <holdfast/telemetry/emit.hpp>
 
 #include <new>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {
 
-namespace {
-
 class map_of_request final : public transport::map_job {
  public:
-  explicit map_of_request(pinned::map_request& request) noexcept : request_(request) {
+  map_of_request(pinned::map_request& request, ucx_backend& of) noexcept : request_(request), of_(of) {
     address = request.address;
     bytes = request.bytes;
   }
@@ -24,13 +23,18 @@ class map_of_request final : public transport::map_job {
       told = pinned::mapped_range{answer->region, answer->address, answer->bytes, answer->key};
     else
       told = std::unexpected(answer.error());
+    // Nobody ever had a key of it.
+    if (!answer) of_.address_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     delete this;
     request.mapped(told);
   }
 
  private:
   pinned::map_request& request_;
+  ucx_backend& of_;
 };
+
+namespace {
 
 class unmap_of_request final : public transport::unmap_job {
  public:
@@ -68,6 +72,7 @@ class transfer_of_request final : public transport::transfer {
   bool wanted() const noexcept override { return !request_.abandoned(); }
   intrusive_ptr<fate_listener> listener() const noexcept override { return request_.listener(); }
 
+  void orphaned() noexcept override { request_.orphaned(); }
   void ended(transport::transfer_outcome outcome, const error& why) noexcept override {
     pinned::get_request& request = request_;
     const error reason = why;
@@ -90,8 +95,9 @@ class transfer_of_request final : public transport::transfer {
 
 }  // namespace
 
-ucx_backend::ucx_backend(transport::transport& over, platform::executor executor) noexcept
-    : over_(over), executor_(executor) {
+ucx_backend::ucx_backend(transport::transport& over, platform::executor executor, event_log& log,
+                         std::uint64_t address_bytes_max) noexcept
+    : log_(log), address_bytes_max_(address_bytes_max), over_(over), executor_(executor) {
   declared_.kind = "ucx";
   declared_.get_works = over.get_works();
   declared_.get_uses_memh = over.get_uses_memh();
@@ -108,10 +114,21 @@ std::uint64_t ucx_backend::transport_epoch() const noexcept { return over_.epoch
 std::uint64_t ucx_backend::incarnation() const noexcept { return over_.incarnation(); }
 
 void ucx_backend::submit_map(pinned::map_request& request) noexcept {
-  auto* const job = platform::heap_fault("ucx_backend.map") ? nullptr : new (std::nothrow) map_of_request(request);
+  if (!take_addresses(request.bytes)) return refuse(request, full_maps_);
+  auto* const job = platform::heap_fault("ucx_backend.map") ? nullptr : new (std::nothrow) map_of_request(request, *this);
   if (job != nullptr && over_.submit_map(*job)) return;
   delete job;
-  refuse(request);
+  address_bytes_.fetch_sub(request.bytes, std::memory_order_relaxed);
+  refuse(request, refused_maps_);
+}
+
+bool ucx_backend::take_addresses(std::uint64_t bytes) noexcept {
+  if (!declared_.keeps_tombstones) return true;
+  const std::uint64_t before = address_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before <= address_bytes_max_ && bytes <= address_bytes_max_ - before) return true;
+  address_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  emit::tombstones_full(log_, before, address_bytes_max_, bytes);
+  return false;
 }
 
 void ucx_backend::submit_unmap(pinned::unmap_request& request) noexcept {
@@ -136,12 +153,12 @@ result<void> ucx_backend::submit_get(pinned::get_request& request) noexcept {
   return submitted;
 }
 
-void ucx_backend::refuse(pinned::map_request& request) noexcept {
+void ucx_backend::refuse(pinned::map_request& request, pinned::map_request*& among) noexcept {
   bool send = false;
   {
     scoped_lock lock(mutex_);
-    request.next_map = refused_maps_;
-    refused_maps_ = &request;
+    request.next_map = among;
+    among = &request;
     send = !std::exchange(courier_is_out_, true);
   }
   if (send) courier_.send();
@@ -170,12 +187,18 @@ void ucx_backend::courier::drop() noexcept { of_.deliver_refusals(); }
 
 void ucx_backend::deliver_refusals() noexcept {
   pinned::map_request* maps = nullptr;
+  pinned::map_request* full = nullptr;
   pinned::unmap_request* unmaps = nullptr;
   {
     scoped_lock lock(mutex_);
     maps = std::exchange(refused_maps_, nullptr);
+    full = std::exchange(full_maps_, nullptr);
     unmaps = std::exchange(refused_unmaps_, nullptr);
     courier_is_out_ = false;
+  }
+  while (full != nullptr) {
+    pinned::map_request& request = *std::exchange(full, full->next_map);
+    request.mapped(fail_with_words(error_code::limit_exceeded, "ucx.map", "transport.tombstone_bytes_max", 0, request.bytes));
   }
   while (maps != nullptr) {
     pinned::map_request& request = *std::exchange(maps, maps->next_map);

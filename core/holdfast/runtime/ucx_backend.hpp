@@ -16,7 +16,9 @@
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/lock_ranks.hpp>
 #include <holdfast/pinned/backend.hpp>
+#include <holdfast/platform/atomic.hpp>
 #include <holdfast/platform/executor.hpp>
+#include <holdfast/telemetry/event_log.hpp>
 #include <holdfast/transport/transport.hpp>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -24,7 +26,9 @@ namespace holdfast::inline HOLDFAST_ABI {
 class ucx_backend final : public pinned::backend {
  public:
   /// After the transport's start-up: capabilities are what its probes found.
-  ucx_backend(transport::transport& over, platform::executor executor) noexcept;
+  /// `address_bytes_max`: address space that may be registered, or kept for late readers after it was.
+  ucx_backend(transport::transport& over, platform::executor executor, event_log& log,
+              std::uint64_t address_bytes_max) noexcept;
   ~ucx_backend() = default;
   ucx_backend(const ucx_backend&) = delete;
   ucx_backend& operator=(const ucx_backend&) = delete;
@@ -50,15 +54,23 @@ class ucx_backend final : public pinned::backend {
     ucx_backend& of_;
   };
 
-  void refuse(pinned::map_request& request) noexcept;
+  void refuse(pinned::map_request& request, pinned::map_request*& among) noexcept;
   void refuse(pinned::unmap_request& request) noexcept;
   void deliver_refusals() noexcept;
+  bool take_addresses(std::uint64_t bytes) noexcept;
 
+  friend class map_of_request;
+  event_log& log_;
+  const std::uint64_t address_bytes_max_;
+  // Bytes of every range that was registered, while it is and for ever after: late reads of an emulated lane may name
+  // it until the worker is gone, so it is never lent to anybody else.
+  platform::atomic<std::uint64_t> address_bytes_{0};
   transport::transport& over_;
   platform::executor executor_;
   pinned::capabilities declared_;
   platform::mutex mutex_{lock_ranks::runtime_refused_requests};
   pinned::map_request* refused_maps_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
+  pinned::map_request* full_maps_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
   pinned::unmap_request* refused_unmaps_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
   bool courier_is_out_ HOLDFAST_GUARDED_BY(mutex_) = false;
   courier courier_{*this};

@@ -17,9 +17,13 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 class connect_request;
 class close_request;
 class connection_set;
+class transfer;
 
 /// In the order of the event `endpoint_state`.
-enum class endpoint_state : std::uint8_t { open, failed, flushing, forced, destroyed };
+enum class endpoint_state : std::uint8_t { open, failed, flushing, forced, destroyed, parked };
+
+/// In the order of the event `endpoint_state`.
+enum class endpoint_lane : std::uint8_t { control, data };
 
 /// In the order of the event `peer_lost`.
 enum class loss_reason : std::uint8_t { error, restarted, protocol, declared };
@@ -31,6 +35,7 @@ struct cached_key {
   std::uint64_t incarnation = 0;
   packed_key bytes;
   wire_key handle = nullptr;
+  wire_endpoint via = nullptr;  // unpacked for this endpoint; compared only
   unsigned uses = 0;  // transfers posted with it
   bool condemned = false;
   cached_key* next = nullptr;  // newest first
@@ -39,7 +44,7 @@ struct cached_key {
 /// The bytes of our hello must live until the library is done with them, so they stand in the record (F20).
 class hello_operation final : public operation {
  public:
-  std::array<std::byte, hello_bytes> bytes{};
+  encoded_hello message;
   connection* of = nullptr;
   connection_set* set = nullptr;
   bool in_flight = false;
@@ -54,11 +59,31 @@ class close_operation final : public operation {
  public:
   connection* of = nullptr;
   connection_set* set = nullptr;
+  endpoint_lane lane = endpoint_lane::control;
 
  private:
   void execute() noexcept override {}
   void refuse() noexcept override {}
   void exited(operation_exit exit, int status) noexcept override;
+};
+
+/// What the library gives back about an endpoint.
+struct endpoint_cookie {
+  connection* of = nullptr;
+  endpoint_lane lane = endpoint_lane::control;
+};
+
+/// The endpoint for transfers through shared memory. It never reports a peer's death and cannot be closed by force:
+/// what it leaves behind stays with the worker.
+struct data_endpoint {
+  wire_endpoint handle = nullptr;
+  std::uint64_t id = 0;  // 0: this connection never had one
+  endpoint_state is = endpoint_state::destroyed;
+  endpoint_cookie cookie;
+  close_operation close_out;
+  bool close_ended = false;
+  transfer* first = nullptr;  // posted on it, in order
+  transfer* last = nullptr;
 };
 
 struct connection {
@@ -81,6 +106,10 @@ struct connection {
   wire_endpoint endpoint = nullptr;
   std::uint64_t endpoint_id = 0;
   endpoint_state endpoint_is = endpoint_state::destroyed;
+  endpoint_cookie cookie;
+  data_endpoint data;
+  /// Bytes of the peer's worker address inside `hello_in`; 0: no memory is shared with it.
+  std::size_t shared_address_bytes = 0;
 
   // What callbacks recorded, to be acted on in a later step of the loop.
   bool dirty = false;
@@ -94,15 +123,24 @@ struct connection {
   std::size_t violation_bytes = 0;
   bool close_ended = false;
   std::size_t hello_size = 0;
-  std::array<std::byte, hello_bytes> hello_in{};
+  std::array<std::byte, hello_bytes_max> hello_in{};
 
   hello_operation hello_out;
   close_operation close_out;
 
   std::uint64_t outstanding = 0;  // transfers posted on it
+  std::uint64_t orphaned = 0;     // of them, those whose waiters were told
+  /// Closed, and only kept for what the worker's destruction ends: a parked endpoint, orphaned transfers.
+  bool ended = false;
   cached_key* keys = nullptr;
   std::size_t key_count = 0;
   bool keys_to_destroy = false;  // condemned keys whose last use ended inside a callback
+
+  /// A call came back since somebody last looked; when the silence began; whether it was told.
+  bool heard = false;
+  bool suspect_told = false;
+  platform::time_point silent_since = platform::never;
+  platform::time_point suspect_at = platform::never;
 
   /// Of the current state; `never` if nothing is waited for.
   platform::time_point deadline = platform::never;

@@ -38,6 +38,9 @@ void connect_request::refuse() noexcept { connected(fail(error_code::shutting_do
 void close_request::execute() noexcept { set->start_close(*this); }
 void close_request::refuse() noexcept { closed(fail(error_code::shutting_down, "transport.close")); }
 
+void peer_order::execute() noexcept { set->start_order(*this); }
+void peer_order::refuse() noexcept { carried_out(fail(error_code::shutting_down, "transport.peer")); }
+
 void hello_operation::exited(operation_exit exit, int status) noexcept {
   in_flight = false;
   const bool ok = status == 0 && (exit == operation_exit::inline_done || exit == operation_exit::callback);
@@ -48,18 +51,20 @@ void hello_operation::exited(operation_exit exit, int status) noexcept {
 
 void close_operation::exited(operation_exit, int) noexcept {
   // Whatever the status: the library has let go of the endpoint.
-  of->close_ended = true;
+  (lane == endpoint_lane::data ? of->data.close_ended : of->close_ended) = true;
   set->mark_dirty(*of);
 }
 
 // ---- records ------------------------------------------------------------------------------------------------------
 
 connection_set::connection_set(event_log& log, const platform::clock& clock, const settings& values,
-                               const peer_id& self, wire& library, operation_table& table)
+                               const peer_id& self, const platform::machine_identity& machine, wire& library,
+                               operation_table& table)
     : log_(log),
       clock_(clock),
       settings_(values),
       self_(self),
+      machine_(machine),
       wire_(library),
       table_(table),
       directory_(log, values.max_connections),
@@ -84,8 +89,11 @@ connection* connection_set::make(bool initiated) noexcept {
   c->number = ++last_number_;
   c->initiated = initiated;
   c->initiator_number = c->number;
-  c->hello_out.of = c->close_out.of = c;
-  c->hello_out.set = c->close_out.set = this;
+  c->hello_out.of = c->close_out.of = c->data.close_out.of = c;
+  c->hello_out.set = c->close_out.set = c->data.close_out.set = this;
+  c->cookie = {c, endpoint_lane::control};
+  c->data.cookie = {c, endpoint_lane::data};
+  c->data.close_out.lane = endpoint_lane::data;
   c->previous = last_;
   (last_ != nullptr ? last_->next : first_) = c;
   last_ = c;
@@ -98,6 +106,7 @@ void connection_set::destroy(connection& c) noexcept {
   (c.previous != nullptr ? c.previous->next : first_) = c.next;
   (c.next != nullptr ? c.next->previous : last_) = c.previous;
   --count_;
+  if (c.ended) --ended_;
   delete &c;
 }
 
@@ -116,7 +125,14 @@ void connection_set::set_deadline(connection& c, platform::time_point at) noexce
 
 void connection_set::endpoint_moves(connection& c, endpoint_state to) noexcept {
   c.endpoint_is = to;
-  emit::endpoint_state(log_, c.endpoint_id, c.number, static_cast<std::uint64_t>(to));
+  emit::endpoint_state(log_, c.endpoint_id, c.number, static_cast<std::uint64_t>(to),
+                       static_cast<std::uint64_t>(endpoint_lane::control));
+}
+
+void connection_set::data_moves(connection& c, endpoint_state to) noexcept {
+  c.data.is = to;
+  emit::endpoint_state(log_, c.data.id, c.number, static_cast<std::uint64_t>(to),
+                       static_cast<std::uint64_t>(endpoint_lane::data));
 }
 
 // ---- what callbacks record ------------------------------------------------------------------------------------------
@@ -131,7 +147,16 @@ void connection_set::connection_requested(wire_connection_request request) noexc
 }
 
 void connection_set::endpoint_failed(void* cookie, int status) noexcept {
-  auto& c = *static_cast<connection*>(cookie);
+  auto& which = *static_cast<endpoint_cookie*>(cookie);
+  connection& c = *which.of;
+  if (which.lane == endpoint_lane::data) {
+    if (c.data.is != endpoint_state::open) return;
+    c.endpoint_failed = true;
+    c.failure_status = status;
+    data_moves(c, endpoint_state::failed);
+    mark_dirty(c);
+    return;
+  }
   if (c.endpoint_is != endpoint_state::open) return;
   c.endpoint_failed = true;
   c.failure_status = status;
@@ -142,21 +167,21 @@ void connection_set::endpoint_failed(void* cookie, int status) noexcept {
 void connection_set::message_received(void* cookie, std::uint16_t kind, std::span<const std::byte> bytes,
                                       bool as_descriptor) noexcept {
   if (cookie == nullptr) {
-    emit::protocol_violation(log_, std::uint64_t{0}, bytes.size(), hello_bytes);
+    emit::protocol_violation(log_, std::uint64_t{0}, bytes.size(), hello_bytes_max);
     return;
   }
-  auto& c = *static_cast<connection*>(cookie);
+  connection& c = *static_cast<endpoint_cookie*>(cookie)->of;
   if (kind != hello_kind || as_descriptor || c.hello_arrived) {
     c.violated = true;
     c.violation_bytes = bytes.size();
   } else {
     // Never more than the announced size is copied, whatever the peer sent.
     c.hello_arrived = true;
-    c.hello_oversized = bytes.size() > hello_bytes;
+    c.hello_oversized = bytes.size() > hello_bytes_max;
     c.hello_size = bytes.size();
-    const std::size_t copied = std::min(bytes.size(), hello_bytes);
+    const std::size_t copied = std::min(bytes.size(), hello_bytes_max);
     std::memcpy(c.hello_in.data(), bytes.data(), copied);
-    emit::message_copied(log_, c.number, copied, hello_bytes);
+    emit::message_copied(log_, c.number, copied, hello_bytes_max);
   }
   mark_dirty(c);
 }
@@ -185,6 +210,11 @@ bool connection_set::step(platform::time_point now) noexcept {
   nearest_ = platform::never;
   for (connection* c = first_; c != nullptr;) {
     connection* const next = c->next;
+    if (c->suspect_at <= now) {
+      suspect(*c, now);
+      did = true;
+    }
+    nearest_ = std::min(nearest_, c->suspect_at);
     if (c->deadline <= now) {
       c->deadline = platform::never;
       expire(*c, now);
@@ -199,14 +229,14 @@ bool connection_set::step(platform::time_point now) noexcept {
 
 void connection_set::accept_requested(platform::time_point now) noexcept {
   for (const wire_connection_request request : requested_) {
-    connection* const c = closing_ || count_ >= settings_.max_connections ? nullptr : make(false);
+    connection* const c = closing_ || living() >= settings_.max_connections ? nullptr : make(false);
     if (c == nullptr) {
       wire_.reject(request);
       continue;
     }
     directory_.add(*c, connection_state::greeting);
     // A failing accept has consumed the request: there is nothing left to reject.
-    const auto made = wire_.accept(request, c);
+    const auto made = wire_.accept(request, &c->cookie);
     if (!made) {
       fail_attempt(*c, made.error());
       continue;
@@ -242,18 +272,29 @@ void connection_set::send_hello(connection& c) noexcept {
   message.library_minor = static_cast<std::uint16_t>(library.minor);
   message.library_release = static_cast<std::uint16_t>(library.release);
   message.connection = c.number;
-  c.hello_out.bytes = encode_hello(message);
+  if (shares_memory_.load(std::memory_order_acquire)) {
+    message.machine = machine_;
+    message.worker_address = wire_.worker_address();
+  }
+  encode_hello(message, c.hello_out.message);
   c.hello_out.in_flight = true;
   // Hellos are not counted against the table's capacity, so this does not fail.
-  static_cast<void>(table_.admit(c.hello_out, operation_kind::hello, c.expected, hello_bytes));
+  static_cast<void>(table_.admit(c.hello_out, operation_kind::hello, c.expected, c.hello_out.message.size));
   table_.begin_post(c.hello_out, c.number);
-  const posted answer = wire_.send(c.endpoint, hello_kind, c.hello_out.bytes, c.hello_out);
+  const posted answer = wire_.send(c.endpoint, hello_kind, c.hello_out.message.whole(), c.hello_out);
   table_.settle_post(c.hello_out, answer);
 }
 
 void connection_set::attend(connection& c, platform::time_point now) noexcept {
-  if (c.keys_to_destroy && !c.close_ended) destroy_condemned(c);
-  if (c.endpoint_is == endpoint_state::failed) {
+  if (c.keys_to_destroy && (!c.close_ended || c.data.id != 0)) destroy_condemned(c);
+  if (c.data.close_ended && c.data.is != endpoint_state::destroyed) data_moves(c, endpoint_state::destroyed);
+  if (c.ended) {
+    if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) destroy(c);
+    return;
+  }
+  if (c.data.is == endpoint_state::failed && c.endpoint_is == endpoint_state::open) {
+    lose(c, loss_reason::error);
+  } else if (c.endpoint_is == endpoint_state::failed) {
     if (attempting(c))
       fail_attempt(c, peer_error(c, c.failure_status));
     else
@@ -263,7 +304,7 @@ void connection_set::attend(connection& c, platform::time_point now) noexcept {
     if (c.hello_send_failed && attempting(c)) {
       fail_attempt(c, peer_error(c, c.failure_status));
     } else if (c.violated && (attempting(c) || serving(c))) {
-      emit::protocol_violation(log_, c.number, c.violation_bytes, hello_bytes);
+      emit::protocol_violation(log_, c.number, c.violation_bytes, hello_bytes_max);
       if (serving(c))
         lose(c, loss_reason::protocol);
       else
@@ -286,8 +327,12 @@ void connection_set::expire(connection& c, platform::time_point now) noexcept {
       break;
     case connection_state::draining:
       directory_.move(c, connection_state::closing);
-      if (c.endpoint_is == endpoint_state::flushing) {
+      give_up_data(c);
+      if (c.close_ended) {
+        mark_dirty(c);
+      } else if (c.endpoint_is == endpoint_state::flushing) {
         parked_.fetch_add(1, std::memory_order_relaxed);
+        endpoint_moves(c, endpoint_state::parked);
         answer_close(c, close_answer{close_kind::parked, c.outstanding});
       } else {
         close_endpoint(c, true);
@@ -295,9 +340,30 @@ void connection_set::expire(connection& c, platform::time_point now) noexcept {
       }
       break;
     default:
+      give_up_data(c);
       answer_close(c, close_answer{close_kind::forced, c.outstanding});
+      mark_dirty(c);
       break;
   }
+}
+
+// Silence counts only while something is owed: a connection without traffic is not expected to speak.
+void connection_set::watch_silence(connection& c) noexcept {
+  if (settings_.peer_suspect_after.count() == 0 || c.suspect_at != platform::never || c.suspect_told) return;
+  c.heard = false;
+  c.silent_since = clock_.now();
+  c.suspect_at = c.silent_since + settings_.peer_suspect_after;
+  nearest_ = std::min(nearest_, c.suspect_at);
+}
+
+void connection_set::suspect(connection& c, platform::time_point now) noexcept {
+  c.suspect_at = platform::never;
+  const std::uint64_t owed = c.outstanding - c.orphaned;
+  if (owed == 0 || !serving(c)) return;
+  if (c.heard) return watch_silence(c);
+  c.suspect_told = true;
+  emit::peer_suspect(log_, c.peer.worker_id, c.peer.incarnation, c.number, owed,
+                     static_cast<std::uint64_t>((now - c.silent_since).count()));
 }
 
 // ---- becoming ready -------------------------------------------------------------------------------------------------
@@ -313,8 +379,8 @@ void connection_set::start_connect(connect_request& request) noexcept {
     }
     if (c->state == connection_state::ready && expects(request.expected, c->peer)) return request.connected(c->peer);
   }
-  if (count_ >= settings_.max_connections)
-    return request.connected(fail(error_code::limit_exceeded, "transport.connect", 0, 1, settings_.max_connections, count_));
+  if (living() >= settings_.max_connections)
+    return request.connected(fail(error_code::limit_exceeded, "transport.connect", 0, 1, settings_.max_connections, living()));
   connection* const c = make(true);
   if (c == nullptr) return request.connected(fail(error_code::out_of_memory, "transport.connect", 0, sizeof(connection)));
   c->address.swap(request.address);
@@ -322,7 +388,7 @@ void connection_set::start_connect(connect_request& request) noexcept {
   c->loopback = request.loopback;
   c->connecting_waiters = &request;
   directory_.add(*c, connection_state::connecting);
-  const auto made = wire_.connect(c->address, c);
+  const auto made = wire_.connect(c->address, &c->cookie);
   if (!made) {
     fail_attempt(*c, made.error());
     return;
@@ -333,11 +399,11 @@ void connection_set::start_connect(connect_request& request) noexcept {
 }
 
 void connection_set::greet(connection& c, platform::time_point now) noexcept {
-  const std::span<const std::byte> bytes(c.hello_in.data(), std::min(c.hello_size, hello_bytes));
+  const std::span<const std::byte> bytes(c.hello_in.data(), std::min(c.hello_size, hello_bytes_max));
   const auto read = decode_hello(bytes);
   if (!read || c.hello_oversized) {
     const hello_refusal why = read ? hello_refusal::limits : read.error();
-    error told = fail(error_code::protocol, "transport.hello", c.number, c.hello_size, hello_bytes).error();
+    error told = fail(error_code::protocol, "transport.hello", c.number, c.hello_size, hello_bytes_max).error();
     if (why == hello_refusal::version)
       told = fail(error_code::version_mismatch, "transport.hello", c.number, protocol_version_high,
                   std::to_integer<std::uint64_t>(c.hello_in[10]))
@@ -374,6 +440,14 @@ void connection_set::greet(connection& c, platform::time_point now) noexcept {
   c.limits.requests_max = std::min(ours.requests_max, message.limits.requests_max);
   c.limits.receive_bytes_max = std::min(ours.receive_bytes_max, message.limits.receive_bytes_max);
   if (!c.initiated) c.initiator_number = message.connection;
+  // The library reads the address that the peer made: only of one that is the same in every digit.
+  const wire_versions& library = wire_.versions();
+  const bool same_library = message.library_major == library.major && message.library_minor == library.minor &&
+                            message.library_release == library.release;
+  if (machine_.known() && message.machine == machine_ && same_library && !wire_.worker_address().empty())
+    c.shared_address_bytes = message.worker_address.size();
+  if (machine_.known() && message.machine == machine_ && shares_memory_.load(std::memory_order_acquire))
+    note_shared(message.sender);
   emit::hello_accepted(log_, c.number, c.peer.worker_id, c.peer.incarnation, c.version);
   make_ready(c, now);
 }
@@ -408,6 +482,7 @@ void connection_set::make_ready(connection& c, platform::time_point now) noexcep
   connection* const present = directory_.find(c.peer);
   c.deadline = platform::never;
   connection* loser = nullptr;
+  if (present == nullptr || canonical(c, *present)) open_data(c);
   if (present == nullptr) {
     directory_.move(c, connection_state::ready);
   } else if (canonical(c, *present)) {
@@ -453,6 +528,7 @@ void connection_set::lose(connection& c, loss_reason reason) noexcept {
     emit::peer_lost(log_, c.peer.worker_id, c.peer.incarnation, c.number, c.outstanding,
                     static_cast<std::uint64_t>(reason));
   }
+  end_data(c);
   // The force-close makes the library call back for everything outstanding; that, and nothing else, is their fence.
   close_endpoint(c, true);
 }
@@ -466,6 +542,53 @@ void connection_set::start_close(close_request& request) noexcept {
   begin_draining(*c, clock_.now(), request.deadline);
 }
 
+void connection_set::note_shared(const peer_id& peer) noexcept {
+  const auto at = std::lower_bound(shared_with_.begin(), shared_with_.end(), peer);
+  if (at != shared_with_.end() && *at == peer) return;
+  try {
+    if (platform::heap_fault("transport.shared_with") || shared_with_.size() >= 16 * settings_.max_connections)
+      shared_with_anybody_ = true;
+    else
+      shared_with_.insert(at, peer);
+  } catch (const std::bad_alloc&) {
+    shared_with_anybody_ = true;
+  }
+}
+
+bool connection_set::shared_with(const peer_id& peer) const noexcept {
+  return shared_with_anybody_ || std::binary_search(shared_with_.begin(), shared_with_.end(), peer);
+}
+
+void connection_set::start_order(peer_order& order) noexcept {
+  const peer_id peer = order.peer;
+  const bool dead = order.asked == peer_order::what::declare_dead;
+  if (dead) {
+    if (!history_.bury(peer)) return order.carried_out(fail(error_code::out_of_memory, "transport.declare_dead"));
+    emit::peer_declared_dead(log_, peer.worker_id, peer.incarnation, static_cast<std::uint64_t>(order.evidence));
+  }
+  revoke_answer answer;
+  // A read that a dead process left in shared memory may still be served; one that lives may post more.
+  answer.reads_stop = !shared_with(peer);
+  for (connection* c = first_; c != nullptr; c = c->next) {
+    if (c->ended || c->peer != peer || c->loopback) continue;
+    // A flushing close cannot be turned into a forced one, and serves until it ends.
+    if (c->endpoint_is == endpoint_state::flushing || c->endpoint_is == endpoint_state::parked) answer.reads_stop = false;
+    answer.held += c->outstanding;
+    if (!serving(*c)) continue;
+    ++answer.connections;
+    if (dead) {
+      lose(*c, loss_reason::declared);
+    } else {
+      directory_.move(*c, connection_state::closing);
+      close_endpoint(*c, true);
+    }
+    mark_dirty(*c);
+  }
+  if (!dead)
+    emit::peer_revoked(log_, peer.worker_id, peer.incarnation, answer.connections, answer.held, answer.reads_stop);
+  order.carried_out(answer);
+}
+
 void connection_set::begin_draining(connection& c, platform::time_point now, platform::time_point until) noexcept {
   if (c.state == connection_state::ready) directory_.move(c, connection_state::draining);
   c.close_deadline = until;
@@ -474,7 +597,7 @@ void connection_set::begin_draining(connection& c, platform::time_point now, pla
 }
 
 void connection_set::drain_further(connection& c, platform::time_point now) noexcept {
-  if (c.outstanding != 0 || c.endpoint_is != endpoint_state::open) return;
+  if (c.outstanding != c.orphaned || c.endpoint_is != endpoint_state::open) return;
   // The peer may still use a connection that lost to another; whoever made it ends it, the other side waits its turn.
   if (c.superseded && !c.initiated && now < c.close_deadline && !closing_) return;
   close_endpoint(c, false);
@@ -488,6 +611,10 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
     mark_dirty(c);
     return;
   }
+  if (force)
+    end_data(c);
+  else
+    close_data(c);
   condemn_keys(c);
   const wire_endpoint endpoint = std::exchange(c.endpoint, nullptr);
   endpoint_moves(c, force ? endpoint_state::forced : endpoint_state::flushing);
@@ -502,14 +629,79 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
   mark_dirty(c);
 }
 
-void connection_set::finish_if_done(connection& c) noexcept {
-  if (!c.close_ended || c.outstanding != 0 || c.hello_out.in_flight || c.dirty) return;
-  destroy_condemned(c);
-  if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
+// ---- the data endpoint ----------------------------------------------------------------------------------------------
+
+void connection_set::open_data(connection& c) noexcept {
+  if (c.shared_address_bytes == 0 || !shares_memory_.load(std::memory_order_acquire)) return;
+  const auto made =
+      wire_.open_data(std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes), &c.data.cookie);
+  if (!made) {
+    emit::data_endpoint_refused(log_, c.number, made.error().numbers[0]);
+    return;
+  }
+  c.data.handle = *made;
+  c.data.id = ++last_endpoint_;
+  data_moves(c, endpoint_state::open);
+}
+
+void connection_set::close_data(connection& c) noexcept {
+  if (c.data.is != endpoint_state::open) return;
+  condemn_keys(c);
+  const wire_endpoint endpoint = std::exchange(c.data.handle, nullptr);
+  data_moves(c, endpoint_state::flushing);
+  static_cast<void>(table_.admit(c.data.close_out, operation_kind::close, c.peer, 0));
+  table_.begin_post(c.data.close_out, c.number);
+  const posted answer = wire_.close(endpoint, false, c.data.close_out);
+  table_.settle_post(c.data.close_out, answer);
+}
+
+// Nothing will be heard on it any more, and closing it by force is refused: whoever waits is told that the fate is
+// unknown, and everything stays as it is until a callback comes after all or the worker is destroyed.
+void connection_set::give_up_data(connection& c) noexcept {
+  const endpoint_state was = c.data.is;
+  if (was != endpoint_state::open && was != endpoint_state::failed && was != endpoint_state::flushing) return;
+  for (transfer* posted_on = c.data.first; posted_on != nullptr; posted_on = posted_on->next_posted_) {
+    if (posted_on->orphaned_) continue;
+    posted_on->orphaned_ = true;
+    ++c.orphaned;
+    table_.orphan(*posted_on, c.number, posted_on->bytes);
+    posted_on->orphaned();
+  }
+  c.data.handle = nullptr;
+  parked_.fetch_add(1, std::memory_order_relaxed);
+  data_moves(c, endpoint_state::parked);
+  condemn_keys(c);
+}
+
+// The control connection ends by force. An idle data endpoint is flushed, which ends at once where the peer lives, so
+// that peers who come and go leave nothing behind; its bound is that of every close.
+void connection_set::end_data(connection& c) noexcept {
+  if (c.data.is == endpoint_state::open && c.data.first == nullptr) {
+    close_data(c);
+    if (c.data.is == endpoint_state::flushing) set_deadline(c, clock_.now() + settings_.close_timeout);
+  } else if (c.data.is != endpoint_state::flushing) {
+    give_up_data(c);
+  }
+}
+
+// The connection is over for everybody who asks; the record stays while the library may still speak of it.
+void connection_set::end_record(connection& c) noexcept {
   directory_.move(c, connection_state::closed);
   answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
-  answer_close(c, close_answer{c.forced ? close_kind::forced : close_kind::clean, 0});
-  destroy(c);
+  const bool parked = c.data.is == endpoint_state::parked;
+  answer_close(c, close_answer{parked ? close_kind::parked : c.forced ? close_kind::forced : close_kind::clean, c.orphaned});
+  if (!parked && c.outstanding == 0) return destroy(c);
+  c.ended = true;
+  c.deadline = platform::never;
+  ++ended_;
+}
+
+void connection_set::finish_if_done(connection& c) noexcept {
+  if (!c.close_ended || c.outstanding != c.orphaned || c.hello_out.in_flight || c.dirty) return;
+  if (c.data.is != endpoint_state::destroyed && c.data.is != endpoint_state::parked) return;
+  destroy_condemned(c);
+  if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
+  end_record(c);
 }
 
 void connection_set::answer_close(connection& c, const result<close_answer>& answer) noexcept {
@@ -533,6 +725,11 @@ void connection_set::close_all(platform::time_point now, platform::time_point un
 
 void connection_set::force_all(platform::time_point now) noexcept {
   for (connection* c = first_; c != nullptr; c = c->next) {
+    if (c->ended) continue;
+    if (c->data.is == endpoint_state::flushing || c->state == connection_state::draining) {
+      give_up_data(*c);
+      mark_dirty(*c);
+    }
     if (c->state != connection_state::draining || c->endpoint_is != endpoint_state::open) continue;
     directory_.move(*c, connection_state::closing);
     close_endpoint(*c, true);
@@ -540,7 +737,13 @@ void connection_set::force_all(platform::time_point now) noexcept {
   }
 }
 
-std::uint64_t connection_set::living() const noexcept { return count_; }
+bool connection_set::owes_callbacks() const noexcept {
+  for (const connection* c = first_; c != nullptr; c = c->next)
+    if (c->endpoint_is == endpoint_state::forced && c->outstanding != c->orphaned) return true;
+  return false;
+}
+
+std::uint64_t connection_set::living() const noexcept { return count_ - ended_; }
 
 void connection_set::worker_gone() noexcept {
   worker_is_gone_ = true;
@@ -553,7 +756,8 @@ void connection_set::worker_gone() noexcept {
       keys_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
-    directory_.move(c, connection_state::closed);
+    if (c.data.is != endpoint_state::destroyed) data_moves(c, endpoint_state::destroyed);
+    if (!c.ended) directory_.move(c, connection_state::closed);
     answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
     answer_close(c, close_answer{close_kind::parked, 0});
     destroy(c);

@@ -28,13 +28,16 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 class connection_set final : public wire_sink {
  public:
   connection_set(event_log& log, const platform::clock& clock, const settings& values, const peer_id& self,
-                 wire& library, operation_table& table);
+                 const platform::machine_identity& machine, wire& library, operation_table& table);
   ~connection_set();
 
   connection_directory& directory() noexcept { return directory_; }
   const connection_directory& directory() const noexcept { return directory_; }
   /// Whether a hello with our own incarnation is taken for the other half of the start-up probe.
   void allow_loopback(bool allowed) noexcept { loopback_allowed_.store(allowed, std::memory_order_release); }
+
+  /// Whether hellos offer a data endpoint, and data endpoints are opened where one is offered.
+  void share_memory(bool shared) noexcept { shares_memory_.store(shared, std::memory_order_release); }
 
   // Steps of the loop. `now` is read once an iteration.
   /// Acts on what callbacks recorded, and on deadlines. True if anything was done.
@@ -46,10 +49,12 @@ class connection_set final : public wire_sink {
   // Commands.
   void start_connect(connect_request& request) noexcept;
   void start_close(close_request& request) noexcept;
+  void start_order(peer_order& order) noexcept;
   void submit(transfer& what) noexcept;
   /// Before submission, on the caller's thread.
-  void prepare(transfer& what, wire_region destination) noexcept {
+  void prepare(transfer& what, wire_region destination, bool control_only = false) noexcept {
     what.connections_ = this;
+    what.control_only_ = control_only;
     what.region_handle_ = destination;
   }
   /// A transfer left the table; may run inside a callback.
@@ -62,6 +67,8 @@ class connection_set final : public wire_sink {
   void force_all(platform::time_point now) noexcept;
   /// Records whose endpoint is not known to be gone.
   std::uint64_t living() const noexcept;
+  /// Whether operations are outstanding on an endpoint that was closed by force: progress ends them.
+  bool owes_callbacks() const noexcept;
   /// Requests that came too late for a step.
   void reject_all() noexcept;
   /// After the worker's destruction and the sweep: the library's handles are gone, the records follow.
@@ -90,6 +97,10 @@ class connection_set final : public wire_sink {
   void accept_requested(platform::time_point now) noexcept;
   void attend(connection& c, platform::time_point now) noexcept;
   void expire(connection& c, platform::time_point now) noexcept;
+  void watch_silence(connection& c) noexcept;
+  void suspect(connection& c, platform::time_point now) noexcept;
+  void note_shared(const peer_id& peer) noexcept;
+  bool shared_with(const peer_id& peer) const noexcept;
   void opened(connection& c) noexcept;
   void send_hello(connection& c) noexcept;
   void greet(connection& c, platform::time_point now) noexcept;
@@ -107,8 +118,14 @@ class connection_set final : public wire_sink {
   void answer_connect(connection& c, const result<peer_id>& answer) noexcept;
   void answer_close(connection& c, const result<close_answer>& answer) noexcept;
   void endpoint_moves(connection& c, endpoint_state to) noexcept;
+  void data_moves(connection& c, endpoint_state to) noexcept;
+  void open_data(connection& c) noexcept;
+  void close_data(connection& c) noexcept;
+  void give_up_data(connection& c) noexcept;
+  void end_data(connection& c) noexcept;
+  void end_record(connection& c) noexcept;
 
-  result<cached_key*> key_for(connection& c, const transfer& what) noexcept;
+  result<cached_key*> key_for(connection& c, const transfer& what, wire_endpoint via) noexcept;
   void destroy_key(connection& c, cached_key& key) noexcept;
   void condemn_keys(connection& c) noexcept;
   void destroy_condemned(connection& c) noexcept;
@@ -118,16 +135,21 @@ class connection_set final : public wire_sink {
   const platform::clock& clock_;
   const settings& settings_;
   const peer_id self_;
+  const platform::machine_identity machine_;
   wire& wire_;
   operation_table& table_;
   connection_directory directory_;
   incarnation_history history_;
+  // To whom memory was offered while the worker lives: their reads through it cannot be stopped. Sorted.
+  std::vector<peer_id> shared_with_;
+  bool shared_with_anybody_ = false;  // there was no memory to remember more
   bool closing_ = false;
   bool worker_is_gone_ = false;
 
   connection* first_ = nullptr;  // in order of their numbers
   connection* last_ = nullptr;
   std::uint64_t count_ = 0;
+  std::uint64_t ended_ = 0;  // of them, those that only wait for the worker's destruction
   std::uint64_t last_number_ = 0;
   std::uint64_t last_endpoint_ = 0;
   std::uint64_t last_key_ = 0;
@@ -139,6 +161,7 @@ class connection_set final : public wire_sink {
   platform::time_point nearest_ = platform::never;
 
   platform::atomic<bool> loopback_allowed_{false};
+  platform::atomic<bool> shares_memory_{false};
   platform::atomic<std::uint64_t> keys_{0};
   platform::atomic<std::uint64_t> parked_{0};
   platform::atomic<std::uint64_t> forced_{0};

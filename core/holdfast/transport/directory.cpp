@@ -99,6 +99,26 @@ std::uint64_t incarnation_history::current(std::uint64_t worker_id) const noexce
   return known == nullptr ? 0 : known->current;
 }
 
+bool incarnation_history::bury(const peer_id& peer) noexcept {
+  if (judge(peer) == verdict::old) return true;
+  const std::uint64_t lives = current(peer.worker_id);
+  if (!accept(peer)) return false;
+  auto known = seek(peer.worker_id);
+  try {
+    known->old.push_back(peer.incarnation);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (known->old.size() > remembered_max) known->old.erase(known->old.begin());
+  // Nobody lives under that name now, unless another life was heard of meanwhile.
+  known->current = 0;
+  if (lives != 0 && lives != peer.incarnation) {
+    std::erase(known->old, lives);
+    known->current = lives;
+  }
+  return true;
+}
+
 bool incarnation_history::accept(const peer_id& peer) noexcept {
   try {
     auto known = seek(peer.worker_id);
@@ -108,7 +128,7 @@ bool incarnation_history::accept(const peer_id& peer) noexcept {
       return true;
     }
     if (known->current != peer.incarnation) {
-      known->old.push_back(known->current);
+      if (known->current != 0) known->old.push_back(known->current);
       if (known->old.size() > remembered_max) known->old.erase(known->old.begin());
       known->current = peer.incarnation;
     }

@@ -85,6 +85,8 @@ class incarnation_history {
   std::uint64_t current(std::uint64_t worker_id) const noexcept;
   /// Makes this life the current one; the one before is old from here on. False: no memory, nothing changed.
   bool accept(const peer_id& peer) noexcept;
+  /// That life is over, whether it was heard of or not, and is old from here on. False: no memory, nothing changed.
+  bool bury(const peer_id& peer) noexcept;
 
  private:
   struct name {

@@ -1,5 +1,6 @@
 #include <holdfast/platform/abi.hpp>
 
+#include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/telemetry/emit.hpp>
 #include <holdfast/transport/engine.hpp>
 
@@ -18,7 +19,7 @@ engine::engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wir
       poller(std::move(its_poller)),
       library(std::move(its_wire)),
       table(log, options.max_operations),
-      connections(log, host.clock(), options, self, *library, table),
+      connections(log, host.clock(), options, self, platform::this_machine(), *library, table),
       loop(log, host.clock(), poller, *library, options, *this),
       ending(*this),
       memory(*library, ending) {}
@@ -79,7 +80,9 @@ void engine::progress_body() noexcept {
   result<void> outcome = library->open_worker(connections);
   if (outcome) {
     bool listening = false;
-    if (!poller.add(library->event_descriptor())) {
+    const int data_descriptor = library->data_event_descriptor();
+    const bool watched = poller.add(library->event_descriptor()) && (data_descriptor < 0 || poller.add(data_descriptor));
+    if (!watched) {
       outcome = fail(error_code::out_of_memory, "transport.start");
     } else if (auto address = library->listen(options.listen_address); address) {
       listen_address.swap(*address);
@@ -148,9 +151,39 @@ platform::time_point engine::nearest_deadline() const noexcept {
   return std::min(connections.nearest_deadline(), ending.nearest_deadline());
 }
 
+void engine::forget_notice() noexcept {
+  // Outlives the section: what the notice holds is destroyed without a lock.
+  std::unique_ptr<failure_notice> notice;
+  {
+    scoped_lock lock(mutex_);
+    notice.swap(notice_);
+  }
+}
+
 void engine::arm_failed() noexcept {
-  // Without its wakeup the transport cannot go on; it ends as if its owner had closed it.
-  ending.begin(host.clock().now() + options.close_timeout, std::nullopt);
+  // Without its wakeup the transport cannot go on.
+  emit::transport_failed(log, options.epoch);
+  ending.begin_alone();
+  std::unique_ptr<failure_notice> notice;
+  {
+    scoped_lock lock(mutex_);
+    failed_ = true;
+    notice = std::move(notice_);
+  }
+  if (notice != nullptr && host.executor().post(*notice)) static_cast<void>(notice.release());
+}
+
+result<void> engine::when_failed(std::move_only_function<void()> told) noexcept {
+  if (platform::heap_fault("transport.notice")) return fail(error_code::out_of_memory, "transport.notice");
+  std::unique_ptr<failure_notice> made(new (std::nothrow) failure_notice(std::move(told)));
+  if (made == nullptr) return fail(error_code::out_of_memory, "transport.notice");
+  {
+    scoped_lock lock(mutex_);
+    if (!failed_) notice_.swap(made);
+    if (!failed_) return {};
+  }
+  if (host.executor().post(*made)) static_cast<void>(made.release());
+  return {};
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -14,14 +14,17 @@
 #include <holdfast/platform/host.hpp>
 #include <holdfast/platform/poller.hpp>
 #include <holdfast/platform/thread.hpp>
+#include <holdfast/transport/capabilities.hpp>
 #include <holdfast/transport/connections.hpp>
 #include <holdfast/transport/operation.hpp>
+#include <holdfast/transport/requests.hpp>
 #include <holdfast/transport/progress.hpp>
 #include <holdfast/transport/registration.hpp>
 #include <holdfast/transport/settings.hpp>
 #include <holdfast/transport/teardown.hpp>
 #include <holdfast/transport/wire.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -51,6 +54,10 @@ struct engine final : progress_client {
   bool finished() const noexcept override { return ending.finished(); }
   void arm_failed() noexcept override;
 
+  result<void> when_failed(std::move_only_function<void()> told) noexcept;
+  /// The owner goes: nobody is to be told any more.
+  void forget_notice() noexcept;
+
   platform::host& host;
   event_log& log;
   const settings options;
@@ -59,6 +66,7 @@ struct engine final : progress_client {
   platform::poller poller;
   std::unique_ptr<wire> library;
   operation_table table;
+  call_book calls;
   connection_set connections;
   progress_loop loop;
   teardown ending;
@@ -66,8 +74,23 @@ struct engine final : progress_client {
   platform::atomic<transport_state> state{transport_state::probing};
   platform::atomic<bool> get_works{false};
   std::string listen_address;
+  /// What the start-up found; written by the thread that creates the transport, before anybody else sees it.
+  capabilities found;
+  /// Of the process that made it: a forked child has another one, and must not touch it.
+  const std::uint64_t process = platform::process_number();
 
  private:
+  /// Lives by itself once it was posted, since the owner may end the transport meanwhile.
+  struct failure_notice final : work_item {
+    explicit failure_notice(std::move_only_function<void()> f) noexcept : told(std::move(f)) {}
+    void run() noexcept override {
+      told();
+      delete this;
+    }
+    void drop() noexcept override { delete this; }
+    std::move_only_function<void()> told;
+  };
+
   void progress_body() noexcept;
   void report_started(result<void> outcome) noexcept;
   void report_left() noexcept;
@@ -76,6 +99,8 @@ struct engine final : progress_client {
   platform::condition_variable changed_;
   bool start_reported_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool progress_left_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool failed_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<failure_notice> notice_ HOLDFAST_GUARDED_BY(mutex_);
   result<void> start_outcome_ HOLDFAST_GUARDED_BY(mutex_);
   platform::thread progress_thread_;
 };

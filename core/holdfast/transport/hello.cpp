@@ -2,6 +2,8 @@
 
 #include <holdfast/transport/hello.hpp>
 
+#include <algorithm>
+
 namespace holdfast::inline HOLDFAST_ABI::transport {
 
 namespace {
@@ -12,11 +14,13 @@ constexpr std::uint32_t magic = 0x4c484648u;
 constexpr std::size_t at_magic = 0, at_form = 4, at_zero_5 = 5, at_size = 6, at_low = 8, at_high = 10, at_zero_12 = 12,
                       at_worker = 16, at_incarnation = 24, at_epoch = 32, at_major = 40, at_minor = 42, at_release = 44,
                       at_zero_46 = 46, at_connection = 48, at_features = 56, at_control = 64, at_chunk = 68,
-                      at_requests = 72, at_receive = 76;
+                      at_requests = 72, at_receive = 76, at_boot = 80, at_device = 96, at_file = 104,
+                      at_address_bytes = 112, at_zero_114 = 114, at_zero_116 = 116, at_address = 120;
+static_assert(at_address == hello_bytes);
 
 // Byte by byte, so that neither alignment nor the byte order of the machine matters.
 template <class T>
-void put(std::array<std::byte, hello_bytes>& out, std::size_t at, T value) noexcept {
+void put(std::array<std::byte, hello_bytes_max>& out, std::size_t at, T value) noexcept {
   for (std::size_t i = 0; i < sizeof(T); ++i) out[at + i] = static_cast<std::byte>((value >> (8 * i)) & 0xff);
 }
 
@@ -37,11 +41,15 @@ bool admissible(const connection_limits& limits) noexcept {
 
 }  // namespace
 
-std::array<std::byte, hello_bytes> encode_hello(const hello& message) noexcept {
-  std::array<std::byte, hello_bytes> out{};
+void encode_hello(const hello& message, encoded_hello& to) noexcept {
+  auto& out = to.bytes;
+  out.fill({});
+  const auto address = message.worker_address.size() <= worker_address_max ? message.worker_address
+                                                                          : std::span<const std::byte>{};
+  to.size = hello_bytes + address.size();
   put<std::uint32_t>(out, at_magic, magic);
   put<std::uint8_t>(out, at_form, hello_form);
-  put<std::uint16_t>(out, at_size, static_cast<std::uint16_t>(hello_bytes));
+  put<std::uint16_t>(out, at_size, static_cast<std::uint16_t>(to.size));
   put<std::uint16_t>(out, at_low, message.version_low);
   put<std::uint16_t>(out, at_high, message.version_high);
   put<std::uint64_t>(out, at_worker, message.sender.worker_id);
@@ -56,17 +64,24 @@ std::array<std::byte, hello_bytes> encode_hello(const hello& message) noexcept {
   put<std::uint32_t>(out, at_chunk, message.limits.chunk_max);
   put<std::uint32_t>(out, at_requests, message.limits.requests_max);
   put<std::uint32_t>(out, at_receive, message.limits.receive_bytes_max);
-  return out;
+  std::copy(message.machine.boot.begin(), message.machine.boot.end(), out.begin() + at_boot);
+  put<std::uint64_t>(out, at_device, message.machine.file_device);
+  put<std::uint64_t>(out, at_file, message.machine.file_number);
+  put<std::uint16_t>(out, at_address_bytes, static_cast<std::uint16_t>(address.size()));
+  std::copy(address.begin(), address.end(), out.begin() + at_address);
 }
 
 std::expected<hello, hello_refusal> decode_hello(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < at_form + 1 || get<std::uint32_t>(bytes, at_magic) != magic)
     return std::unexpected(hello_refusal::magic);
   if (get<std::uint8_t>(bytes, at_form) != hello_form) return std::unexpected(hello_refusal::version);
-  if (bytes.size() != hello_bytes || get<std::uint16_t>(bytes, at_size) != hello_bytes)
+  if (bytes.size() < hello_bytes || bytes.size() > hello_bytes_max ||
+      get<std::uint16_t>(bytes, at_size) != bytes.size() ||
+      get<std::uint16_t>(bytes, at_address_bytes) != bytes.size() - hello_bytes)
     return std::unexpected(hello_refusal::limits);
   if (get<std::uint8_t>(bytes, at_zero_5) != 0 || get<std::uint32_t>(bytes, at_zero_12) != 0 ||
-      get<std::uint16_t>(bytes, at_zero_46) != 0)
+      get<std::uint16_t>(bytes, at_zero_46) != 0 || get<std::uint16_t>(bytes, at_zero_114) != 0 ||
+      get<std::uint32_t>(bytes, at_zero_116) != 0)
     return std::unexpected(hello_refusal::limits);
 
   hello message;
@@ -93,6 +108,10 @@ std::expected<hello, hello_refusal> decode_hello(std::span<const std::byte> byte
   message.library_minor = get<std::uint16_t>(bytes, at_minor);
   message.library_release = get<std::uint16_t>(bytes, at_release);
   message.features = get<std::uint64_t>(bytes, at_features);
+  std::copy_n(bytes.begin() + at_boot, message.machine.boot.size(), message.machine.boot.begin());
+  message.machine.file_device = get<std::uint64_t>(bytes, at_device);
+  message.machine.file_number = get<std::uint64_t>(bytes, at_file);
+  message.worker_address = bytes.subspan(at_address);
   return message;
 }
 

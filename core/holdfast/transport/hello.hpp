@@ -3,14 +3,18 @@
 // Why this exists: only a peer's hello makes an identity, an address never does. The form is fixed and decoded
 // strictly, because everything a peer sends is bounded and validated before it is acted on (spec/transport 7.5).
 //
-// Layout, little-endian, 80 bytes:
-//    0  4  magic                      40  2+2+2  library version     64  4  largest control message
-//    4  1  form, 1                    46  2      zero                68  4  largest payload frame
-//    5  1  zero                       48  8      sender's connection 72  4  requests admitted
-//    6  2  bytes of the whole message 56  8      features            76  4  bytes received and not yet handled
-//    8  2  lowest protocol version    16  8  worker id
-//   10  2  highest protocol version   24  8  incarnation
-//   12  4  zero                       32  8  transport epoch
+// Layout, little-endian, 120 bytes and the address:
+//    0  4  magic                      40  2+2+2  library version      64  4  largest control message
+//    4  1  form, 2                    46  2      zero                 68  4  largest payload frame
+//    5  1  zero                       48  8      sender's connection  72  4  requests admitted
+//    6  2  bytes of the whole message 56  8      features             76  4  bytes received and not yet handled
+//    8  2  lowest protocol version    16  8  worker id                80 16  boot of the machine, zeros: unknown
+//   10  2  highest protocol version   24  8  incarnation              96  8  device of its memory file system
+//   12  4  zero                       32  8  transport epoch         104  8  number of a file there
+//  112  2  bytes of the address       114 6  zero                    120  n  worker address for a data endpoint, n <= 1024
+//
+// Form 2 is protocol version 2. Version 1 had no machine and no address; it was never released and is refused as
+// `version` (docs/decisions/0040).
 //
 // Ownership   Values.
 // Units       Bytes.
@@ -21,6 +25,7 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/base/peer.hpp>
+#include <holdfast/platform/process.hpp>
 
 #include <array>
 #include <cstddef>
@@ -32,11 +37,14 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 
 /// The active-message id of a hello.
 inline constexpr std::uint16_t hello_kind = 1;
-inline constexpr std::size_t hello_bytes = 80;
-inline constexpr std::uint8_t hello_form = 1;
+/// Of the fixed part, and of the largest message.
+inline constexpr std::size_t hello_bytes = 120;
+inline constexpr std::size_t worker_address_max = 1024;
+inline constexpr std::size_t hello_bytes_max = hello_bytes + worker_address_max;
+inline constexpr std::uint8_t hello_form = 2;
 /// Protocol versions that this build speaks.
-inline constexpr std::uint16_t protocol_version_low = 1;
-inline constexpr std::uint16_t protocol_version_high = 1;
+inline constexpr std::uint16_t protocol_version_low = 2;
+inline constexpr std::uint16_t protocol_version_high = 2;
 
 /// In the order of the event `hello_refused`.
 enum class hello_refusal : std::uint8_t { magic, version, limits, identity, self, expected, old };
@@ -60,6 +68,11 @@ struct hello {
   /// Bits unknown to the receiver are ignored.
   std::uint64_t features = 0;
   connection_limits limits;
+  /// Where the sender runs; unknown if it shares no memory.
+  platform::machine_identity machine;
+  /// Its worker's address, at most `worker_address_max` bytes; empty: no data endpoint to it. Points into the caller's
+  /// bytes.
+  std::span<const std::byte> worker_address;
 
   /// Highest version both speak; `decode_hello` made sure that there is one.
   std::uint16_t common_version() const noexcept {
@@ -67,7 +80,14 @@ struct hello {
   }
 };
 
-std::array<std::byte, hello_bytes> encode_hello(const hello& message) noexcept;
+struct encoded_hello {
+  std::array<std::byte, hello_bytes_max> bytes{};
+  std::size_t size = 0;
+  std::span<const std::byte> whole() const noexcept { return {bytes.data(), size}; }
+};
+
+/// An address that is too long is left out.
+void encode_hello(const hello& message, encoded_hello& out) noexcept;
 
 /// Accepts exactly what `encode_hello` of a compatible peer makes. Identity rules that need context (self,
 /// expected, old) are the caller's. Never reads outside `bytes`.

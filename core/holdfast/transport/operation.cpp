@@ -74,6 +74,13 @@ void operation_table::drop(operation& record, operation_exit why) noexcept {
   leave(record, why, 0);
 }
 
+void operation_table::orphan(operation& record, std::uint64_t connection, std::size_t bytes) noexcept {
+  scoped_lock lock(mutex_);
+  record.orphan_ = true;
+  ++orphaned_;
+  emit::operation_orphaned(log_, record.id_, connection, bytes);
+}
+
 void operation_table::retract(operation& record) noexcept {
   scoped_lock lock(mutex_);
   unlink(record);
@@ -86,6 +93,7 @@ void operation_table::leave(operation& record, operation_exit exit, int status) 
     scoped_lock lock(mutex_);
     unlink(record);
     if (exit == operation_exit::callback) --posted_;
+    if (record.kind_ == operation_kind::get) exits_seen_ |= 1u << static_cast<unsigned>(exit);
     emit::operation_ended(log_, record.id_, static_cast<std::uint64_t>(exit),
                           static_cast<std::uint64_t>(static_cast<std::int64_t>(status)));
   }
@@ -97,6 +105,8 @@ void operation_table::unlink(operation& record) noexcept {
   (record.next_ != nullptr ? record.next_->previous_ : last_) = record.previous_;
   record.previous_ = record.next_ = nullptr;
   if (record.kind_ == operation_kind::get) --transfers_;
+  if (record.orphan_) --orphaned_;
+  record.orphan_ = false;
   --records_;
   ++ended_;
 }
@@ -137,6 +147,11 @@ void operation_table::tell_unknown() noexcept {
   }
 }
 
+bool operation_table::saw(operation_exit exit) const noexcept {
+  scoped_lock lock(mutex_);
+  return (exits_seen_ & 1u << static_cast<unsigned>(exit)) != 0;
+}
+
 std::uint64_t operation_table::outstanding() const noexcept {
   scoped_lock lock(mutex_);
   return records_;
@@ -144,7 +159,7 @@ std::uint64_t operation_table::outstanding() const noexcept {
 
 operation_counts operation_table::counts() const noexcept {
   scoped_lock lock(mutex_);
-  return {records_ - posted_, posted_, ended_, swept_};
+  return {records_ - posted_, posted_, ended_, swept_, orphaned_};
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

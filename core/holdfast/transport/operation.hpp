@@ -66,6 +66,7 @@ class operation : public wire_operation, public command {
 
   platform::atomic<phase> phase_{phase::queued};
   operation_kind kind_ = operation_kind::get;
+  bool orphan_ = false;  // guarded by the table's lock
   int early_status_ = 0;
   operation_table* table_ = nullptr;
   std::uint64_t id_ = 0;
@@ -78,6 +79,7 @@ struct operation_counts {
   std::uint64_t posted = 0;
   std::uint64_t ended = 0;
   std::uint64_t swept = 0;
+  std::uint64_t orphaned = 0;  // among the posted
 };
 
 class operation_table {
@@ -96,6 +98,8 @@ class operation_table {
   void settle_post(operation& record, const posted& answer) noexcept;
   /// Ends a record that was not handed to the library: `refused` or `withdrawn`.
   void drop(operation& record, operation_exit why) noexcept;
+  /// The waiter of a posted record is about to be told that its fate is unknown; the record stays.
+  void orphan(operation& record, std::uint64_t connection, std::size_t bytes) noexcept;
   /// Takes a record back that was admitted and could not be pushed: it is the caller's again and is told nothing.
   void retract(operation& record) noexcept;
   /// Ends everything that is left, in the order of admission. Only after the worker's destruction returned.
@@ -103,6 +107,8 @@ class operation_table {
   /// The transport hangs: tells whoever waits for a record that is left that its fate is unknown. The records stay.
   void tell_unknown() noexcept;
 
+  /// Whether a transfer took that exit.
+  bool saw(operation_exit exit) const noexcept;
   std::uint64_t outstanding() const noexcept;
   operation_counts counts() const noexcept;
 
@@ -120,8 +126,10 @@ class operation_table {
   std::uint64_t records_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t posted_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t ended_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::uint64_t orphaned_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t swept_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::uint64_t last_id_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  unsigned exits_seen_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 

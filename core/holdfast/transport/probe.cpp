@@ -174,6 +174,55 @@ void probe_pages::free() noexcept {
   delete this;
 }
 
+// A second registration of a range that is registered already: compared with the first, and given back at once. It keeps
+// the pages until it is known to be gone, whoever waits.
+class probe_again final : public shared_with_the_answer<map_job>, private unmap_job {
+ public:
+  engine* of = nullptr;
+  intrusive_ptr<probe_pages> pages;
+  awaited<bool> answer;
+
+  void mapped(const result<registered_memory>& given) noexcept override {
+    if (!given) return conclude(false, true);
+    differs_ = of->library->distinct(of->memory.handle_of(pages->memory().region), of->memory.handle_of(given->region));
+    region = given->region;
+    if (!of->memory.submit(static_cast<unmap_job&>(*this))) conclude(false, false);
+  }
+
+ private:
+  void unmapped(unmap_result verdict) noexcept override {
+    const bool gone = verdict == unmap_result::confirmed;
+    conclude(differs_ && gone, gone);
+  }
+  void conclude(bool two, bool gone) noexcept {
+    if (!gone) {
+      emit::probe_pages_leaked(of->log, map_job::bytes);
+      static_cast<void>(pages.detach());
+    }
+    pages.reset();
+    answer.set(two);
+    leave();
+  }
+  bool differs_ = false;
+};
+
+/// Whether a second registration of a range is one of its own. A cache inside the library would answer with the first.
+bool registered_twice_is_two(engine& of, const intrusive_ptr<probe_pages>& first, std::size_t bytes,
+                             platform::time_point deadline) noexcept {
+  auto again = make_waiting<probe_again>();
+  if (again == nullptr) return false;
+  again->of = &of;
+  again->pages = first;
+  again->address = first->base();
+  again->map_job::bytes = bytes;
+  if (!of.memory.submit(static_cast<map_job&>(*again))) {
+    again->pages.reset();
+    withdraw(again);
+    return false;
+  }
+  return again->answer.wait(deadline).value_or(false);
+}
+
 class probe_get final : public shared_with_the_answer<transfer> {
  public:
   // The bytes come as long as the GET has not ended, whoever waits.
@@ -189,7 +238,8 @@ class probe_get final : public shared_with_the_answer<transfer> {
 };
 
 result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe_pages>& from,
-                      const intrusive_ptr<probe_pages>& to, std::size_t size, platform::time_point deadline) noexcept {
+                      const intrusive_ptr<probe_pages>& to, std::size_t size, bool control_only,
+                      platform::time_point deadline) noexcept {
   for (std::size_t i = 0; i < size; ++i) from->base()[i] = pattern(i, size);
   std::memset(to->base(), 0, size);
   auto get = make_waiting<probe_get>();
@@ -204,7 +254,8 @@ result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe
   get->destination = to->base();
   get->bytes = size;
   get->destination_region = to->memory().region;
-  of.connections.prepare(*get, of.library->get_uses_memh() ? of.memory.handle_of(to->memory().region) : nullptr);
+  of.connections.prepare(*get, of.library->get_uses_memh() ? of.memory.handle_of(to->memory().region) : nullptr,
+                         control_only);
   if (auto admitted = of.table.admit(*get, operation_kind::get, self, size); !admitted) {
     withdraw(get);
     return admitted;
@@ -222,7 +273,7 @@ result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe
   return {};
 }
 
-result<void> get_all(engine& of, const peer_id& self, platform::time_point deadline) noexcept {
+result<void> get_all(engine& of, const peer_id& self, bool control_only, platform::time_point deadline) noexcept {
   std::size_t largest = 0;
   for (const std::size_t size : sizes)
     if (size <= of.options.probe_bytes_max) largest = size;
@@ -232,12 +283,18 @@ result<void> get_all(engine& of, const peer_id& self, platform::time_point deadl
   if (!to) return std::unexpected(to.error());
   for (const std::size_t size : sizes) {
     if (size > largest) break;
-    if (auto outcome = get_once(of, self, *from, *to, size, deadline); !outcome) return outcome;
+    if (control_only && size == sizes[0]) {
+      of.found.registrations_distinct = registered_twice_is_two(of, *from, largest, deadline);
+      if (!of.found.registrations_distinct)
+        emit::setting_without_effect(of.log, static_cast<std::uint64_t>(setting_number::registration_cache));
+    }
+    if (auto outcome = get_once(of, self, *from, *to, size, control_only, deadline); !outcome) return outcome;
   }
   return {};
 }
 
-result<void> probe_over_loopback(engine& of, platform::time_point deadline) noexcept {
+result<void> probe_over_loopback(engine& of, std::optional<result<void>>& shares_memory,
+                                 platform::time_point deadline) noexcept {
   auto connect = make_waiting<probe_connect>();
   if (connect == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_connect));
   try {
@@ -257,7 +314,8 @@ result<void> probe_over_loopback(engine& of, platform::time_point deadline) noex
   if (!self) return absent("the process could not connect to itself in time");
   if (!*self) return fail_with_words(error_code::absent, "transport.probe", self->error().words);
 
-  const result<void> outcome = get_all(of, **self, deadline);
+  const result<void> outcome = get_all(of, **self, true, deadline);
+  if (outcome && shares_memory) *shares_memory = get_all(of, **self, false, deadline);
 
   auto close = make_waiting<probe_close>();
   if (close == nullptr) return outcome;
@@ -273,11 +331,14 @@ result<void> probe_over_loopback(engine& of, platform::time_point deadline) noex
 
 }  // namespace
 
-result<void> probe_gets(engine& of, platform::time_point deadline) noexcept {
+result<void> probe_gets(engine& of, std::optional<result<void>>& shares_memory, platform::time_point deadline) noexcept {
   if (of.options.probe_bytes_max < sizes[0]) return absent("probe_bytes_max is below the smallest GET of the probe");
   of.connections.allow_loopback(true);
-  auto outcome = probe_over_loopback(of, deadline);
+  of.connections.share_memory(shares_memory.has_value());
+  auto outcome = probe_over_loopback(of, shares_memory, deadline);
   of.connections.allow_loopback(false);
+  if (!outcome) shares_memory.reset();
+  of.connections.share_memory(shares_memory && *shares_memory);
   return outcome;
 }
 

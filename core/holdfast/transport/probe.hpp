@@ -14,8 +14,12 @@
 #include <holdfast/base/error.hpp>
 #include <holdfast/transport/engine.hpp>
 
+#include <optional>
+
 namespace holdfast::inline HOLDFAST_ABI::transport {
 
-result<void> probe_gets(engine& of, platform::time_point deadline) noexcept;
+/// `shares_memory`: none, if no memory is to be shared; else becomes what GETs over a data endpoint came to, which is
+/// offered to peers from here on if they worked.
+result<void> probe_gets(engine& of, std::optional<result<void>>& shares_memory, platform::time_point deadline) noexcept;
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

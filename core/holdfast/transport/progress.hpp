@@ -50,6 +50,8 @@ class progress_loop {
 
   bool submit(command& item) noexcept;
   submission_queue& queue() noexcept { return queue_; }
+  /// Makes the loop look at its client again.
+  void wake() noexcept { poller_.wake(); }
   /// Makes the loop end at its next step, without another call of the library.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_seq_cst); }

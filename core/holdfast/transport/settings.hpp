@@ -53,9 +53,18 @@ struct settings {
   platform::duration probe_timeout{options::initial::transport::probe_timeout};
   /// Largest GET of the start-up probe; sizes above it are not tried. 0 skips the probe: GET counts as absent.
   std::size_t probe_bytes_max = options::initial::transport::probe_bytes_max;
+  /// Whether GETs from processes of this machine go through its memory, over an endpoint of their own.
+  bool shared_memory = options::initial::transport::shared_memory;
+  /// Silence of a peer with operations outstanding that raises an event, from 100 ms; 0: never.
+  platform::duration peer_suspect_after{options::initial::transport::peer_suspect_after};
+  /// Address space that is registered, or was and is kept for late readers; beyond it maps are refused.
+  std::uint64_t tombstone_bytes_max = options::initial::transport::tombstone_bytes_max;
   /// Whether destroying a worker ends every write of its operations (true where our own progress does the writing).
   bool destroy_is_fence = true;
 };
+
+/// Settings as the event `setting_without_effect` names them.
+enum class setting_number : std::uint8_t { shared_memory = 1, registration_cache = 2, rails = 3, devices = 4, fork_policy = 5 };
 
 /// The first setting that is out of its range, as `out_of_range`; words as options/check.hpp says.
 result<void> validate(const settings& values) noexcept;

@@ -5,22 +5,48 @@
 #include <holdfast/transport/teardown.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::transport {
+
+namespace {
+// For callbacks of what was cancelled, after the last forced close.
+constexpr platform::duration callback_patience = std::chrono::microseconds(200);
+}  // namespace
 
 bool teardown::begun() noexcept {
   scoped_lock lock(mutex_);
   return begun_;
 }
 
+bool teardown::ends() noexcept {
+  scoped_lock lock(mutex_);
+  return begun_ || alone_;
+}
+
+void teardown::begin_alone() noexcept {
+  {
+    scoped_lock lock(mutex_);
+    if (begun_ || alone_) return;
+    alone_ = true;
+  }
+  of_.table.close();
+  of_.move_to(transport_state::closing);
+  enter_closing(of_.host.clock().now() + of_.options.close_timeout);
+}
+
 void teardown::begin(platform::time_point deadline, std::optional<completion<answer>> told) noexcept {
   bool first = false;
+  bool joins = false;
+  bool only_memory_is_left = false;
   std::optional<answer> at_once;
   {
     scoped_lock lock(mutex_);
     first = !begun_;
+    joins = alone_;
+    only_memory_is_left = worker_ended_;
     if (first) {
       begun_ = true;
       deadline_ = deadline;
@@ -41,13 +67,22 @@ void teardown::begin(platform::time_point deadline, std::optional<completion<ans
   if (at_once) told->complete(std::move(*at_once));
   if (!first) return;
 
-  of_.table.close();
-  of_.move_to(transport_state::closing);
+  if (!joins) {
+    of_.table.close();
+    of_.move_to(transport_state::closing);
+  }
   // The flag stands before anything can end the teardown, so that whoever ends it knows whether the timer will run.
   armed_.store(true, std::memory_order_release);
   if (deadline == platform::never || !of_.host.executor().arm(timer_, deadline))
     armed_.store(false, std::memory_order_release);
-  of_.loop.submit(start_);
+  if (!joins) {
+    of_.loop.submit(start_);
+  } else if (only_memory_is_left) {
+    of_.memory.finish();
+  } else {
+    owner_joined_.store(true, std::memory_order_release);
+    of_.loop.wake();
+  }
 }
 
 void teardown::skip() noexcept {
@@ -61,13 +96,21 @@ void teardown::start() noexcept {
     scoped_lock lock(mutex_);
     deadline = deadline_;
   }
-  const platform::time_point now = of_.host.clock().now();
+  enter_closing(deadline);
+}
+
+void teardown::share_out(platform::time_point now, platform::time_point deadline) noexcept {
   if (deadline != platform::never) {
     // Half of the time for transfers to finish, a quarter for endpoints to close, the rest for the library's own end.
     const platform::duration left = std::max(deadline - now, platform::duration::zero());
     drain_until_ = now + left / 2;
     close_until_ = now + left / 4 * 3;
   }
+}
+
+void teardown::enter_closing(platform::time_point deadline) noexcept {
+  const platform::time_point now = of_.host.clock().now();
+  share_out(now, deadline);
   phase_ = phase::closing;
   for (command* item = of_.loop.queue().close(); item != nullptr;) {
     command* const next = item->next_command;
@@ -79,6 +122,14 @@ void teardown::start() noexcept {
 
 bool teardown::step(platform::time_point now) noexcept {
   if (phase_ != phase::closing) return false;
+  if (owner_joined_.load(std::memory_order_acquire) && owner_joined_.exchange(false, std::memory_order_acq_rel)) {
+    platform::time_point deadline = platform::never;
+    {
+      scoped_lock lock(mutex_);
+      deadline = deadline_;
+    }
+    share_out(now, std::min(deadline, now + of_.options.close_timeout));
+  }
   if (of_.connections.living() == 0 || now >= close_until_) {
     collect_callbacks(now);
     destroy_worker();
@@ -95,12 +146,21 @@ bool teardown::step(platform::time_point now) noexcept {
 void teardown::collect_callbacks(platform::time_point now) noexcept {
   if (of_.connections.living() == 0) return;
   of_.connections.force_all(now);
-  // What the force has cancelled is called back by the next progress, however late we are: keys that they release can
-  // then still go before their worker.
-  for (unsigned calls = 0; calls < of_.options.progress_batch; ++calls) {
+  // What the force has cancelled is called back by progress soon, however late we are: keys that it releases can then
+  // still go before their worker. Most of the time that is kept for the library's own end is left to it.
+  platform::duration patience = callback_patience;
+  if (close_until_ != platform::never) patience = std::min(patience, (close_until_ - drain_until_) / 4 * 3);
+  const platform::time_point until = of_.host.clock().now() + patience;
+  for (unsigned calls = 0; calls < of_.options.progress_batch && of_.connections.living() != 0;) {
     const bool progressed = of_.library->progress() != 0;
-    const bool stepped = of_.connections.step(now);
-    if (!progressed && !stepped) break;
+    const platform::time_point at = of_.host.clock().now();
+    const bool stepped = of_.connections.step(at);
+    if (progressed || stepped) {
+      ++calls;
+      continue;
+    }
+    if (at >= until || !of_.connections.owes_callbacks()) break;
+    of_.poller.relax(until);
   }
 }
 
@@ -122,14 +182,17 @@ void teardown::destroy_worker() noexcept {
   // Late is better than never for who waits, but the report that told of a hang stands.
   if (!hung()) of_.move_to(transport_state::swept);
   of_.connections.worker_gone();
+  bool owner_began = false;
   {
     scoped_lock lock(mutex_);
     report_.swept = swept;
     report_.forced = of_.connections.forced();
     report_.parked = of_.connections.parked();
+    worker_ended_ = true;
+    owner_began = begun_;
   }
   phase_ = phase::handed_over;
-  of_.memory.finish();
+  if (owner_began) of_.memory.finish();
 }
 
 void teardown::context_closed(std::uint64_t unconfirmed) noexcept {
@@ -171,6 +234,7 @@ void teardown::deadline_passed() noexcept {
   of_.loop.stop();
   of_.memory.stand_down();
   of_.table.tell_unknown();
+  of_.calls.tell_all(fail_with_words(error_code::timed_out, "transport.wait", "the library does not return").error());
   of_.abandon();
   static_cast<void>(answer_all(report, std::nullopt));
 }

@@ -56,6 +56,9 @@ class teardown final : public registration::listener {
 
   /// Starts the teardown, or joins the one that runs: its deadline stands.
   void begin(platform::time_point deadline, std::optional<completion<answer>> told) noexcept;
+  /// The library failed for good: connections and worker end now, on the progress thread. Registrations and context
+  /// stay until the owner begins his teardown: until then he may hand out memory that he believes to be registered.
+  void begin_alone() noexcept;
   /// Instead of a teardown, after a start-up that failed: nobody is told.
   void skip() noexcept;
 
@@ -68,6 +71,8 @@ class teardown final : public registration::listener {
   bool gone() const noexcept { return verdict_.load(std::memory_order_acquire) == verdict::gone; }
   bool hung() const noexcept { return verdict_.load(std::memory_order_acquire) == verdict::hung; }
   bool begun() noexcept;
+  /// Whether anything ends: then nothing new is registered.
+  bool ends() noexcept;
 
   void context_closed(std::uint64_t unconfirmed) noexcept override;
 
@@ -100,6 +105,8 @@ class teardown final : public registration::listener {
   };
 
   void start() noexcept;
+  void enter_closing(platform::time_point deadline) noexcept;
+  void share_out(platform::time_point now, platform::time_point deadline) noexcept;
   void collect_callbacks(platform::time_point now) noexcept;
   void destroy_worker() noexcept;
   void deadline_passed() noexcept;
@@ -121,12 +128,16 @@ class teardown final : public registration::listener {
 
   platform::mutex mutex_{lock_ranks::transport_lifecycle};
   bool begun_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool alone_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool worker_ended_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool silent_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool answered_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool ownerless_ HOLDFAST_GUARDED_BY(mutex_) = false;
   platform::time_point deadline_ HOLDFAST_GUARDED_BY(mutex_) = platform::never;
   teardown_report report_ HOLDFAST_GUARDED_BY(mutex_);
   std::vector<completion<answer>> told_ HOLDFAST_GUARDED_BY(mutex_);
+  /// The owner began after the transport had begun alone: his deadline counts.
+  platform::atomic<bool> owner_joined_{false};
   // Written before the start command is pushed and before the verdict can fall.
   platform::atomic<bool> armed_{false};
 

@@ -49,6 +49,9 @@ class transfer : public operation {
   virtual void accepted() noexcept {}
   /// Asked once, before submission: false means that nobody waits, and the transfer is withdrawn untouched.
   virtual bool wanted() const noexcept { return true; }
+  /// The waiter is to be told now that the fate is unknown: the peer is gone, and the lane never reports. Record and
+  /// hold stay until `ended`. At most once, on the progress thread.
+  virtual void orphaned() noexcept {}
   /// Exactly once. `why` is meaningful unless the outcome is ok.
   virtual void ended(transfer_outcome outcome, const error& why) noexcept = 0;
 
@@ -63,6 +66,11 @@ class transfer : public operation {
 
   connection_set* connections_ = nullptr;
   connection* connection_ = nullptr;
+  transfer* previous_posted_ = nullptr;  // on the same data endpoint
+  transfer* next_posted_ = nullptr;
+  bool over_data_ = false;
+  bool control_only_ = false;
+  bool orphaned_ = false;
   cached_key* cached_key_ = nullptr;
   wire_region region_handle_ = nullptr;
   error why_;

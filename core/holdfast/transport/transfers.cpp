@@ -35,7 +35,8 @@ void connection_set::submit(transfer& what) noexcept {
     return table_.drop(what, operation_exit::withdrawn);
   }
   connection* const c = closing_ ? nullptr : directory_.find(what.peer);
-  if (c == nullptr || c->endpoint_is != endpoint_state::open) {
+  const bool over_data = c != nullptr && c->data.id != 0 && !what.control_only_;
+  if (c == nullptr || c->endpoint_is != endpoint_state::open || (over_data && c->data.is != endpoint_state::open)) {
     // The caller's own check found a ready connection; it was lost on the way here.
     what.why_ = closing_ ? fail(error_code::shutting_down, "transport.get", what.id()).error()
                          : fail(error_code::peer_lost, "transport.get", what.id(), what.peer.worker_id,
@@ -43,7 +44,8 @@ void connection_set::submit(transfer& what) noexcept {
                                .error();
     return table_.drop(what, closing_ ? operation_exit::withdrawn : operation_exit::refused);
   }
-  const auto key = key_for(*c, what);
+  const wire_endpoint via = over_data ? c->data.handle : c->endpoint;
+  const auto key = key_for(*c, what, via);
   if (!key) {
     what.why_ = key.error();
     return table_.drop(what, operation_exit::refused);
@@ -51,10 +53,17 @@ void connection_set::submit(transfer& what) noexcept {
   what.connection_ = c;
   what.cached_key_ = *key;
   ++c->outstanding;
+  watch_silence(*c);
+  if (over_data) {
+    what.over_data_ = true;
+    what.previous_posted_ = c->data.last;
+    (c->data.last != nullptr ? c->data.last->next_posted_ : c->data.first) = &what;
+    c->data.last = &what;
+  }
   ++(*key)->uses;
   emit::key_used(log_, (*key)->id, what.id());
   table_.begin_post(what, c->number);
-  const posted answer = wire_.get(c->endpoint, what.destination, what.bytes, what.remote_address, (*key)->handle,
+  const posted answer = wire_.get(via, what.destination, what.bytes, what.remote_address, (*key)->handle,
                                   what.region_handle_, what);
   table_.settle_post(what, answer);
 }
@@ -63,8 +72,21 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
   error why = what.why_;
   if (connection* const c = what.connection_) {
     --c->outstanding;
+    if (what.orphaned_) --c->orphaned;
+    if (what.over_data_) {
+      (what.previous_posted_ != nullptr ? what.previous_posted_->next_posted_ : c->data.first) = what.next_posted_;
+      (what.next_posted_ != nullptr ? what.next_posted_->previous_posted_ : c->data.last) = what.previous_posted_;
+    }
     cached_key& key = *what.cached_key_;
     --key.uses;
+    c->heard = c->heard || status == 0;
+    if (status == 0) c->suspect_told = false;
+    // Which failure means that the key was refused differs from lane to lane, so any does: the next transfer unpacks anew.
+    if (status != 0 && !key.condemned && c->state == connection_state::ready && !c->endpoint_failed) {
+      key.condemned = true;
+      tell(log_, *c, key, key_step::condemned);
+      mark_dirty(*c);
+    }
     if (key.condemned && key.uses == 0) c->keys_to_destroy = true;
     if (c->state != connection_state::ready) mark_dirty(*c);
     if (status != 0)
@@ -97,9 +119,9 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-result<cached_key*> connection_set::key_for(connection& c, const transfer& what) noexcept {
+result<cached_key*> connection_set::key_for(connection& c, const transfer& what, wire_endpoint via) noexcept {
   for (cached_key* key = c.keys; key != nullptr; key = key->next)
-    if (key->generation == what.generation && key->incarnation == what.incarnation && key->bytes == what.key) return key;
+    if (!key->condemned && key->via == via && key->generation == what.generation && key->incarnation == what.incarnation && key->bytes == what.key) return key;
   if (c.key_count >= settings_.max_keys) {
     cached_key* oldest_idle = nullptr;
     for (cached_key* key = c.keys; key != nullptr; key = key->next)
@@ -111,7 +133,7 @@ result<cached_key*> connection_set::key_for(connection& c, const transfer& what)
     return fail(error_code::out_of_memory, "transport.key", what.id(), sizeof(cached_key));
   auto* const made = new (std::nothrow) cached_key;
   if (made == nullptr) return fail(error_code::out_of_memory, "transport.key", what.id(), sizeof(cached_key));
-  const auto handle = wire_.unpack_key(c.endpoint, what.key);
+  const auto handle = wire_.unpack_key(via, what.key);
   if (!handle) {
     delete made;
     error told = handle.error();
@@ -126,6 +148,7 @@ result<cached_key*> connection_set::key_for(connection& c, const transfer& what)
   made->incarnation = what.incarnation;
   made->bytes = what.key;
   made->handle = *handle;
+  made->via = via;
   made->next = c.keys;
   c.keys = made;
   ++c.key_count;

@@ -20,6 +20,7 @@
 #include <holdfast/base/witness.hpp>
 #include <holdfast/platform/host.hpp>
 #include <holdfast/telemetry/event_log.hpp>
+#include <holdfast/transport/capabilities.hpp>
 #include <holdfast/transport/directory.hpp>
 #include <holdfast/transport/operation.hpp>
 #include <holdfast/transport/registration.hpp>
@@ -81,6 +82,8 @@ class transport {
   /// Why not, if not.
   const error& get_absent_because() const noexcept;
   bool get_uses_memh() const noexcept;
+  /// What the start-up found.
+  const capabilities& found() const noexcept;
   bool destroy_is_fence() const noexcept;
 
   /// Whether new work is taken.
@@ -113,6 +116,29 @@ class transport {
         token, peer, deadline);
   }
 
+  /// Somebody who knows says that this life of a peer is over: as if its connection had reported it, and that life is
+  /// refused for ever. Signature void(result<revoke_answer>). Errors: out_of_memory, shutting_down, timed_out (hung).
+  template <class Token>
+  auto async_declare_dead(peer_id peer, death_evidence evidence, Token&& token) {
+    return boost::asio::async_initiate<Token, void(result<revoke_answer>)>(
+        [this](auto handler, peer_id whom, death_evidence why) {
+          start_order(order_handler(std::move(handler)), whom, peer_order::what::declare_dead, why);
+        },
+        token, peer, evidence);
+  }
+
+  /// Ends every connection to a peer by force, so that reads which it was entitled to are served no more; it may connect
+  /// again. Look at `reads_stop`: through shared memory nothing stops them but the end of the worker. Signature
+  /// void(result<revoke_answer>). A peer that is not connected is no error. Errors: shutting_down, timed_out (hung).
+  template <class Token>
+  auto async_revoke(peer_id peer, Token&& token) {
+    return boost::asio::async_initiate<Token, void(result<revoke_answer>)>(
+        [this](auto handler, peer_id whom) {
+          start_order(order_handler(std::move(handler)), whom, peer_order::what::revoke, death_evidence::told_by_operator);
+        },
+        token, peer);
+  }
+
   /// Ends everything. Signature void(result<teardown_result>); returns by its deadline, whatever the library does. The
   /// first call starts it, later ones get the same report without a witness.
   template <class Token>
@@ -121,6 +147,11 @@ class transport {
         [this](auto handler, platform::time_point until) { start_teardown(teardown_handler(std::move(handler)), until); },
         token, deadline);
   }
+
+  /// `told` is called on the executor if the library fails for good and the transport ends by itself, or has: its
+  /// connections and operations end, its registrations stay until the owner tears it down. Once; a later `told`
+  /// replaces an earlier one. Errors: out_of_memory.
+  result<void> when_failed(std::move_only_function<void()> told) noexcept;
 
   /// Hands a GET over. An error means that nothing was touched and the transfer is the caller's again:
   /// not_configured (GETs do not work here), unreachable, stale_key, busy, shutting_down, out_of_range.
@@ -136,7 +167,10 @@ class transport {
   using close_handler = boost::asio::any_completion_handler<void(result<close_answer>)>;
   using teardown_handler = boost::asio::any_completion_handler<void(result<teardown_result>)>;
 
+  using order_handler = boost::asio::any_completion_handler<void(result<revoke_answer>)>;
+
   explicit transport(std::unique_ptr<engine> made) noexcept;
+  void start_order(order_handler handler, peer_id peer, peer_order::what asked, death_evidence evidence);
   void start_connect(connect_handler handler, std::string address, peer_id expected);
   void start_close(close_handler handler, peer_id peer, platform::time_point deadline);
   void start_teardown(teardown_handler handler, platform::time_point deadline);

@@ -17,6 +17,7 @@
 #include <holdfast/base/error.hpp>
 #include <holdfast/base/peer.hpp>
 #include <holdfast/platform/clock.hpp>
+#include <holdfast/platform/process.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,15 @@ struct wire_versions {
   std::string text;
 };
 
+/// What the library says of itself, and what was done for it before it could say anything.
+struct wire_facts {
+  std::string transports;
+  bool thread_safe = false;
+  std::size_t am_header_bytes_max = 0;
+  std::size_t worker_address_bytes = 0;
+  platform::fork_guard fork = platform::fork_guard::none;
+};
+
 struct mapped_memory {
   wire_region region = nullptr;  // ended by `unmap`
   std::byte* address = nullptr;
@@ -91,6 +101,8 @@ class wire {
   // Context: created with the wire object, ended by `close_context`.
   virtual const wire_versions& versions() const noexcept = 0;
   virtual bool get_uses_memh() const noexcept = 0;
+  /// After the worker was opened.
+  virtual const wire_facts& facts() const noexcept = 0;
   /// The library's words for a status.
   virtual std::string_view words(int status) const noexcept = 0;
 
@@ -99,8 +111,12 @@ class wire {
   /// Returned = no callback of this worker ever runs again. May never return.
   virtual void destroy_worker() noexcept = 0;
   virtual int event_descriptor() const noexcept = 0;
+  /// Of the lanes through shared memory; -1: there are none.
+  virtual int data_event_descriptor() const noexcept = 0;
   virtual unsigned progress() noexcept = 0;
   virtual arm_answer arm() noexcept = 0;
+  /// Where other processes of this machine open data endpoints to; empty: not offered. Valid until the worker's end.
+  virtual std::span<const std::byte> worker_address() const noexcept = 0;
 
   // [P] listener and endpoints
   /// "127.0.0.1:0"; answers with the address in force.
@@ -110,6 +126,9 @@ class wire {
   /// Consumes the request, also when it fails: it is never rejected afterwards.
   virtual result<wire_endpoint> accept(wire_connection_request request, void* cookie) = 0;
   virtual result<wire_endpoint> connect(std::string_view address, void* cookie) = 0;
+  /// An endpoint without error mode to another worker's address, over memory where both can. A peer's death is not
+  /// reported on it, and it cannot be closed by force.
+  virtual result<wire_endpoint> open_data(std::span<const std::byte> address, void* cookie) = 0;
   /// After this call the endpoint may not be used; `inline_done` or the callback means that it is gone.
   virtual posted close(wire_endpoint endpoint, bool force, wire_operation& operation) noexcept = 0;
   /// The bytes must live until the operation ended (F20).
@@ -126,6 +145,8 @@ class wire {
   virtual result<mapped_memory> map(std::byte* address, std::size_t bytes) = 0;
   /// True: the library says that it is gone (an assumed verdict for UCX, F12).
   virtual bool unmap(wire_region region) noexcept = 0;
+  /// Whether the library keeps two registrations behind these two handles.
+  virtual bool distinct(wire_region one, wire_region other) const noexcept = 0;
   /// Last call: after the worker is destroyed and every region unmapped. May never return.
   virtual void close_context() noexcept = 0;
 

@@ -11,10 +11,12 @@
 #include <holdfast/platform/mutex.hpp>
 #include <holdfast/platform/thread.hpp>
 
+#include <sim/kernel/fiber.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -285,6 +287,32 @@ TEST(KernelWorld, ACrashedHostIsAbandonedWithEverythingItHeld) {
   EXPECT_EQ(host.heap.live_blocks(), 0u);
 }
 
+TEST(KernelWorld, ADeadlineThatComesAfterTheCrashOfItsHostWakesNobody) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  sim::host& other = world.add_host("b");
+  unsigned woken = 0;
+  host.spawn("waiter", [&] {
+    hf::platform::mutex mutex(low);
+    hf::platform::condition_variable condition;
+    mutex.lock();
+    condition.wait_until(mutex, hf::platform::time_point{hf::platform::duration{1'000}});
+    ++woken;
+    mutex.unlock();
+  });
+  host.spawn("sleeper", [&] {
+    sim::world::current().block(sim::op_kind::sleep, 0, 2'000);
+    ++woken;
+  });
+  // The other host outlives both deadlines.
+  other.spawn("bystander", [&] { sim::world::current().block(sim::op_kind::sleep, 0, 10'000); });
+  world.at(500, [&] { host.crash(); });
+  EXPECT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(world.now(), 10'000);
+  EXPECT_EQ(woken, 0u);
+}
+
 TEST(KernelWorld, AnExceptionThatEscapesAThreadIsAViolation) {
   scripted strategy;
   sim::world world({}, strategy);
@@ -371,6 +399,156 @@ TEST(KernelWorld, WorkThatNeverStopsIsALivelock) {
   });
   ASSERT_EQ(world.run(), sim::run_end::violated);
   EXPECT_EQ(world.violated()->invariant, "livelock");
+}
+
+TEST(KernelWorld, AFiberThatSpinsIsNamedWithWhatItRepeats) {
+  scripted strategy;
+  sim::world_settings settings;
+  settings.steps_max = 1000;
+  sim::world world(settings, strategy);
+  sim::host& host = world.add_host("a");
+  hf::platform::atomic<bool> told{false};
+  host.spawn("bystander", [] { sim::world::current().block(sim::op_kind::sleep, 0, 1'000); });
+  host.spawn("spinner", [&] {
+    while (!told.load()) {
+    }
+  });
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "livelock");
+  EXPECT_NE(world.violated()->message.find("a/spinner made 1000, and repeats load atomic#1"), std::string::npos)
+      << world.violated()->message;
+}
+
+TEST(KernelWorld, ATimerThatReArmsItselfAtOnceIsALivelockOfTime) {
+  scripted strategy;
+  sim::world_settings settings;
+  settings.steps_max = 1000;
+  sim::world world(settings, strategy);
+  world.add_host("a").spawn("bystander", [] { sim::world::current().block(sim::op_kind::sleep, 0, 1'000); });
+  std::function<void()> again = [&] { world.at(world.now(), again); };
+  world.at(0, again);
+  ASSERT_EQ(world.run(), sim::run_end::violated);
+  EXPECT_EQ(world.violated()->invariant, "livelock");
+  EXPECT_NE(world.violated()->message.find("only time passes"), std::string::npos) << world.violated()->message;
+}
+
+std::uint64_t depth_of(std::uint64_t n, const volatile char* below) {
+  volatile char room[1024];
+  room[0] = static_cast<char>(n);
+  if (below != nullptr && n != 0) room[1] = below[0];
+  return n == 0 ? 0 : depth_of(n - 1, room) + static_cast<std::uint64_t>(room[0] == static_cast<char>(n));
+}
+
+TEST(KernelWorld, AFiberThatRunsOutOfItsStackIsAViolationThatNamesIt) {
+  // Twice: the fiber's stack is used again, and the handler is as it was.
+  for (int i = 0; i < 2; ++i) {
+    scripted strategy;
+    sim::world world({}, strategy);
+    sim::host& host = world.add_host("a");
+    std::uint64_t deep = 0;
+    host.spawn("shallow", [&] { deep += depth_of(20, nullptr); });
+    host.spawn("recursive", [&] {
+      hf::platform::yield();
+      deep += depth_of(std::uint64_t{1} << 40, nullptr);
+    });
+    ASSERT_EQ(world.run(), sim::run_end::violated);
+    EXPECT_EQ(world.violated()->invariant, "stack overflow");
+    EXPECT_NE(world.violated()->message.find("a/recursive ran out of its stack"), std::string::npos);
+    EXPECT_NE(world.violated()->message.find("last operation was yield"), std::string::npos)
+        << world.violated()->message;
+    EXPECT_EQ(deep, 20u);
+  }
+}
+
+TEST(KernelWorld, WhoeverWaitsForEverGivesUpOnlyIfAFaultExcusesIt) {
+  for (const bool excused : {false, true}) {
+    scripted strategy;
+    sim::world world({}, strategy);
+    sim::fiber* waiter = nullptr;
+    world.add_host("a").spawn("waiter", [&] {
+      waiter = sim::world::current().running();
+      sim::world::current().block(sim::op_kind::sleep, 0, INT64_MAX);
+    });
+    std::vector<std::string> order;
+    world.at_patience(5'000, [&] {
+      order.push_back("patience");
+      world.wake(*waiter);
+    });
+    world.at_patience(9'000, [&] { order.push_back("nobody is left to lose it"); });
+    world.at(100, [&] {
+      order.push_back("event");
+      if (excused) world.excuse_waiting();
+    });
+    const bool clean = world.run() == sim::run_end::clean;
+    EXPECT_EQ(clean, excused);
+    if (!excused) {
+      EXPECT_EQ(world.violated()->invariant, "lost wakeup");
+      EXPECT_EQ(order, (std::vector<std::string>{"event"}));
+      continue;
+    }
+    EXPECT_EQ(order, (std::vector<std::string>{"event", "patience"}));
+    EXPECT_EQ(world.now(), 5'000);
+  }
+}
+
+TEST(KernelWorld, PatienceThatTimePassesEndsBeforeWhatComesLater) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  std::vector<std::int64_t> seen;
+  seen.reserve(2);  // what a fiber allocates is its host's
+  world.add_host("a").spawn("sleeper", [&] {
+    sim::world::current().excuse_waiting();
+    sim::world::current().block(sim::op_kind::sleep, 0, 8'000);
+    seen.push_back(sim::world::current().now());
+  });
+  world.at_patience(5'000, [&] { seen.push_back(world.now()); });
+  EXPECT_EQ(world.run(), sim::run_end::clean);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{5'000, 8'000}));
+}
+
+TEST(KernelWorld, WhatIsOwedAndLateIsAViolationOfProgressThatNamesWho) {
+  for (const std::int64_t within_ns : {2'000, 50'000}) {
+    scripted strategy;
+    sim::world world({}, strategy);
+    world.add_host("a").spawn("debtor", [&] {
+      sim::world& w = sim::world::current();
+      w.block(sim::op_kind::sleep, 0, 1'000);
+      w.begin_calm();
+      w.expect_end_within(within_ns);
+      for (int i = 1; i <= 10; ++i) w.block(sim::op_kind::sleep, 0, 1'000 + 1'000 * i);
+    });
+    const bool clean = world.run() == sim::run_end::clean;
+    EXPECT_EQ(clean, within_ns == 50'000);
+    if (clean) continue;
+    EXPECT_EQ(world.violated()->invariant, "progress");
+    EXPECT_EQ(world.violated()->message,
+              "since 1000 ns there was no more trouble, and 2000 ns later have not ended: a/debtor waits in sleep ");
+  }
+}
+
+TEST(KernelWorld, AHostThatIsStartedAgainIsWhatItWasAndEventsOfItsEarlierLifeDoNothing) {
+  scripted strategy;
+  sim::world world({}, strategy);
+  sim::host& host = world.add_host("a");
+  std::vector<std::uint32_t> seen;
+  seen.reserve(8);  // what a fiber allocates is its host's
+  host.on_restart([&] {
+    host.spawn("main", [&] { seen.push_back(host.life()); });
+  });
+  host.spawn("main", [&] {
+    seen.push_back(host.life());
+    host.at(3'000, [&] { seen.push_back(98); });
+    sim::world::current().block(sim::op_kind::sleep, 0, 10'000);
+    seen.push_back(99);
+  });
+  world.at(1'000, [&] {
+    host.pause();
+    host.crash();
+  });
+  world.at(2'000, [&] { host.restart(); });
+  EXPECT_EQ(world.run(), sim::run_end::clean) << world.violated()->message;
+  EXPECT_EQ(seen, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(world.now(), 3'000);
 }
 
 TEST(KernelWorld, AQuietPointSeesWhatALockGuardsEachTimeItIsReleased) {

@@ -37,6 +37,7 @@ inline const hf::ucx::ucp_table& ucp() {
     hf::ucx::ucp_table t;
 #define HOLDFAST_UCP(name) t.name = reinterpret_cast<decltype(t.name)>(sim::find_driver_symbol("libucp.so.0", #name));
     HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
     t.ucs_status_string =
         reinterpret_cast<decltype(t.ucs_status_string)>(sim::find_driver_symbol("libucp.so.0", "ucs_status_string"));
@@ -62,13 +63,15 @@ struct board {
   std::uint16_t port = 0;
   std::uint64_t address = 0;
   std::array<std::byte, 256> key{};
+  std::array<std::byte, 256> worker{};  // its address
   bool stop = false;
   int stage = 0;
 };
 
 class process {
  public:
-  explicit process(sim::host& machine, std::uint64_t features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP)
+  explicit process(sim::host& machine, std::uint64_t features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+                   const char* transports = nullptr)
       : machine_(machine), platform_(machine) {
     auto made = hf::platform::poller::create(platform_);
     require(made.has_value(), "a poller");
@@ -76,6 +79,9 @@ class process {
     ucp_config_t* config = nullptr;
     require(ucp().ucp_config_read(nullptr, nullptr, &config) == UCS_OK, "a configuration");
     require(ucp().ucp_config_modify(config, "NO_SUCH_SETTING", "x") == UCS_OK, "unknown names are accepted");
+    if (transports != nullptr) {
+      require(ucp().ucp_config_modify(config, "TLS", transports) == UCS_OK, "a choice of transports");
+    }
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
     params.features = features;
@@ -129,6 +135,24 @@ class process {
     params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
     params.conn_request = requests.front();
     requests.erase(requests.begin());
+    return create(params, peer_mode);
+  }
+
+  /// The bytes of the worker's address.
+  std::array<std::byte, 256> worker_address() {
+    ucp_address_t* address = nullptr;
+    std::size_t bytes = 0;
+    require(ucp().ucp_worker_get_address(worker, &address, &bytes) == UCS_OK, "an address");
+    std::array<std::byte, 256> copy{};
+    require(bytes <= copy.size(), "one that fits");
+    std::memcpy(copy.data(), address, bytes);
+    ucp().ucp_worker_release_address(worker, address);
+    return copy;
+  }
+  ucp_ep_h connect_to(const std::array<std::byte, 256>& address, bool peer_mode = false) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address = reinterpret_cast<const ucp_address_t*>(address.data());
     return create(params, peer_mode);
   }
 

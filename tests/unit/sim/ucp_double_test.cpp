@@ -435,6 +435,7 @@ TEST(UcpDouble, AKeyThatIsCutOrWrongIsRefused) {
   hosts.b.spawn("main", [&] {
     requester r(hosts.b, hosts.shared, page);
     board bad;
+    bad.key.fill(std::byte{0x5a});
     ucp_rkey_h key = nullptr;
     require(ucp().ucp_ep_rkey_unpack(r.ep, bad.key.data(), &key) == UCS_ERR_UNREACHABLE, "an unknown format");
     std::copy_n(hosts.shared.key.begin(), 20, bad.key.begin());
@@ -905,6 +906,41 @@ TEST(UcpDoubleMisuse, AWorkerThatIsDestroyedWhileSomebodyWaitsForACloseIsReporte
               ucp().ucp_worker_destroy(r.p.worker);
             }),
             "driver misuse: order of destruction");
+}
+
+TEST(UcpDoubleMisuse, AWorkerThatIsDestroyedUnderATransferThatNoForcedCloseCancelledIsReported) {
+  EXPECT_EQ(misused([](requester& r, pair_of_hosts& hosts) {
+              outcome hello, got;
+              r.p.send(r.ep, "x", 1, hello);
+              require(r.p.progress_until([&] { return hello.status == UCS_OK; }), "a connection");
+              hosts.a.pause();
+              r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+              ucp().ucp_worker_destroy(r.p.worker);
+            }),
+            "driver misuse: order of destruction");
+}
+
+TEST(UcpDouble, TheDestructionOfAWorkerCallsBackWhatAForcedCloseCancelled) {
+  pair_of_hosts hosts;
+  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+  hosts.b.spawn("main", [&] {
+    requester r(hosts.b, hosts.shared, page);
+    outcome hello, got, closed;
+    r.p.send(r.ep, "x", 1, hello);
+    require(r.p.progress_until([&] { return hello.status == UCS_OK; }), "a connection");
+    hosts.a.pause();
+    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+    const auto close = r.p.close(r.ep, true, closed);
+    require(got.calls == 0, "nothing inside the close");
+    if (UCS_PTR_IS_PTR(close)) ucp().ucp_request_free(close);
+    ucp().ucp_worker_destroy(r.p.worker);
+    require(got.calls == 1 && got.status == UCS_ERR_CANCELED, "told inside the destruction");
+    r.release_memory();
+    ucp().ucp_cleanup(r.p.context);
+    hosts.a.resume();
+    hosts.shared.stop = true;
+  });
+  EXPECT_EQ(hosts.run(), "") << hosts.sentence();
 }
 
 TEST(UcpDoubleMisuse, AWorkerThatIsUsedByAnotherThreadIsReportedWithBothNames) {

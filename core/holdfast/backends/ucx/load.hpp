@@ -27,6 +27,7 @@ enum class overridden_setting : std::uint8_t {
   debug_signal = 3,   // UCX_DEBUG_SIGNO=0: no handler for SIGHUP
   rcache = 4,         // UCX_RCACHE_ENABLE=n: registrations are ours to count
   transports = 5,     // UCX_TLS: what the options say
+  rails = 6,          // UCX_MAX_RMA_RAILS=1, from 1.14 on
 };
 
 inline constexpr const char* default_library = "libucp.so.0";

@@ -1,16 +1,20 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/backends/ucx/address.hpp>
+#include <holdfast/backends/ucx/fork.hpp>
 #include <holdfast/backends/ucx/load.hpp>
 #include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/platform/heap_fault.hpp>
 #include <holdfast/transport/hello.hpp>
 
+#include <array>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::ucx {
 
@@ -38,20 +42,34 @@ struct endpoint_record {
   wire_ucx* of = nullptr;
   ucp_ep_h handle = nullptr;  // null once its close was called
   void* cookie = nullptr;
+  bool data = false;  // of the data worker
   wire_operation* closing = nullptr;
   void* close_request = nullptr;
   endpoint_record* previous = nullptr;
   endpoint_record* next = nullptr;
 };
 
+// One registration: the library's handle, and the one of the data context, whose keys only its own endpoints understand.
+// There, over shared memory, nothing is registered; the handle is what a key is made of.
+struct region_record {
+  ucp_mem_h main = nullptr;
+  ucp_mem_h data = nullptr;
+};
+
+// A key for peers: the length of the first in two bytes, little-endian, the key for endpoints over the network, the one
+// for data endpoints.
+constexpr std::size_t key_prefix_bytes = 2;
+
 class wire_ucx final : public transport::wire {
  public:
-  wire_ucx(const ucp_table& table, ucp_context_h context) noexcept : ucp_(table), context_(context) {
+  /// `data_context`: for lanes through shared memory; null: there are none.
+  wire_ucx(const ucp_table& table, ucp_context_h context, ucp_context_h data_context, transport::wire_facts facts) noexcept
+      : ucp_(table), context_(context), data_context_(data_context), facts_(std::move(facts)) {
     ucp_.ucp_get_version(&versions_.major, &versions_.minor, &versions_.release);
     versions_.text = ucp_.ucp_get_version_string();
   }
   ~wire_ucx() override {
-    if (context_ != nullptr && !worker_opened_) ucp_.ucp_cleanup(context_);
+    if (context_ != nullptr && !worker_opened_) close_context();
   }
 
   const wire_versions& versions() const noexcept override { return versions_; }
@@ -63,11 +81,17 @@ class wire_ucx final : public transport::wire {
 
   result<void> open_worker(wire_sink& sink) override;
   void destroy_worker() noexcept override;
+  const transport::wire_facts& facts() const noexcept override { return facts_; }
+  std::span<const std::byte> worker_address() const noexcept override { return address_; }
   int event_descriptor() const noexcept override { return descriptor_; }
-  unsigned progress() noexcept override { return ucp_.ucp_worker_progress(worker_); }
+  int data_event_descriptor() const noexcept override { return data_descriptor_; }
+  unsigned progress() noexcept override {
+    const unsigned done = ucp_.ucp_worker_progress(worker_);
+    return data_worker_ == nullptr ? done : done + ucp_.ucp_worker_progress(data_worker_);
+  }
   arm_answer arm() noexcept override {
-    const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
-    return status == UCS_OK ? arm_answer::armed : status == UCS_ERR_BUSY ? arm_answer::busy : arm_answer::failed;
+    const arm_answer first = arm(worker_);
+    return first != arm_answer::armed || data_descriptor_ < 0 ? first : arm(data_worker_);
   }
 
   result<std::string> listen(std::string_view address) override;
@@ -77,6 +101,7 @@ class wire_ucx final : public transport::wire {
   }
   result<wire_endpoint> accept(wire_connection_request request, void* cookie) override;
   result<wire_endpoint> connect(std::string_view address, void* cookie) override;
+  result<wire_endpoint> open_data(std::span<const std::byte> address, void* cookie) override;
   posted close(wire_endpoint endpoint, bool force, wire_operation& operation) noexcept override;
   posted send(wire_endpoint endpoint, std::uint16_t kind, std::span<const std::byte> bytes,
               wire_operation& operation) noexcept override;
@@ -88,13 +113,33 @@ class wire_ucx final : public transport::wire {
 
   result<mapped_memory> map(std::byte* address, std::size_t bytes) override;
   bool unmap(wire_region region) noexcept override {
-    return ucp_.ucp_mem_unmap(context_, reinterpret_cast<ucp_mem_h>(region)) == UCS_OK;
+    auto* const record = reinterpret_cast<region_record*>(region);
+    if (record->data != nullptr) static_cast<void>(ucp_.ucp_mem_unmap(data_context_, record->data));
+    const ucp_mem_h main = record->main;
+    delete record;
+    return ucp_.ucp_mem_unmap(context_, main) == UCS_OK;
   }
-  void close_context() noexcept override { ucp_.ucp_cleanup(std::exchange(context_, nullptr)); }
+  bool distinct(wire_region one, wire_region other) const noexcept override {
+    return reinterpret_cast<region_record*>(one)->main != reinterpret_cast<region_record*>(other)->main;
+  }
+  void close_context() noexcept override {
+    if (data_context_ != nullptr) ucp_.ucp_cleanup(std::exchange(data_context_, nullptr));
+    ucp_.ucp_cleanup(std::exchange(context_, nullptr));
+  }
 
  private:
   std::unexpected<error> failed(const char* operation, ucs_status_t status, std::string_view about = {}) const;
-  result<wire_endpoint> create(ucp_ep_params_t& params, void* cookie, const char* operation, std::string_view about);
+  result<wire_endpoint> create(ucp_ep_params_t& params, void* cookie, const char* operation, std::string_view about,
+                               bool data = false);
+  arm_answer arm(ucp_worker_h worker) noexcept {
+    const ucs_status_t status = ucp_.ucp_worker_arm(worker);
+    return status == UCS_OK ? arm_answer::armed : status == UCS_ERR_BUSY ? arm_answer::busy : arm_answer::failed;
+  }
+  void open_data_worker() noexcept;
+  result<void> make_key(region_record& of, const ucp_mem_map_params_t& params, packed_key& key);
+  result<void> append_key(ucp_context_h context, ucp_mem_h handle,
+                          std::array<std::byte, packed_key::bytes_max>& bytes, std::size_t& used);
+  void keep_address() noexcept;
   void forget(endpoint_record& endpoint) noexcept;
   void* cookie_of(ucp_ep_h handle) const noexcept;
   static posted decide(ucs_status_ptr_t answer) noexcept;
@@ -110,7 +155,14 @@ class wire_ucx final : public transport::wire {
   const ucp_table ucp_;
   wire_versions versions_;
   ucp_context_h context_;
+  ucp_context_h data_context_;
+  transport::wire_facts facts_;
+  std::vector<std::byte> address_;
   ucp_worker_h worker_ = nullptr;
+  // Lanes through shared memory have a context and a worker of their own, without tcp: beside it UCX 1.13 would send
+  // the first message of such an endpoint over tcp, and aborts the process if the peer dies before it went out.
+  ucp_worker_h data_worker_ = nullptr;
+  int data_descriptor_ = -1;
   ucp_listener_h listener_ = nullptr;
   wire_sink* sink_ = nullptr;
   int descriptor_ = -1;
@@ -145,6 +197,7 @@ result<void> wire_ucx::open_worker(wire_sink& sink) {
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
   status = ucp_.ucp_worker_query(worker_, &attributes);
   // Messages carry a header of 40 bytes; what cannot hold 64 is no transport for them.
+  facts_.am_header_bytes_max = status == UCS_OK ? attributes.max_am_header : 0;
   const bool narrow = status == UCS_OK && attributes.max_am_header < 64;
   if (status == UCS_OK && !narrow) status = ucp_.ucp_worker_get_efd(worker_, &descriptor_);
   if (status == UCS_OK && !narrow) {
@@ -157,10 +210,41 @@ result<void> wire_ucx::open_worker(wire_sink& sink) {
     handler.arg = this;
     status = ucp_.ucp_worker_set_am_recv_handler(worker_, &handler);
   }
-  if (status == UCS_OK && !narrow) return {};
+  if (status == UCS_OK && !narrow) {
+    if (data_context_ != nullptr) open_data_worker();
+    return {};
+  }
   destroy_worker();
   if (narrow) return fail_with_words(error_code::absent, "ucx.worker", "messages cannot carry a header of 64 bytes");
   return failed("ucx.worker", status);
+}
+
+void wire_ucx::open_data_worker() noexcept {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  if (ucp_.ucp_worker_create(data_context_, &params, &data_worker_) != UCS_OK) {
+    data_worker_ = nullptr;
+    return;
+  }
+  if (ucp_.ucp_worker_get_efd(data_worker_, &data_descriptor_) == UCS_OK)
+    keep_address();
+  else
+    data_descriptor_ = -1;
+}
+
+void wire_ucx::keep_address() noexcept {
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  if (ucp_.ucp_worker_get_address(data_worker_, &address, &bytes) != UCS_OK) return;
+  try {
+    const auto* const first = reinterpret_cast<const std::byte*>(address);
+    if (!platform::heap_fault("ucx.address")) address_.assign(first, first + bytes);
+  } catch (const std::bad_alloc&) {
+    address_.clear();
+  }
+  ucp_.ucp_worker_release_address(data_worker_, address);
+  facts_.worker_address_bytes = address_.size();
 }
 
 void wire_ucx::destroy_worker() noexcept {
@@ -168,7 +252,9 @@ void wire_ucx::destroy_worker() noexcept {
   // the request back also takes its callback away: the operation is left to the sweep.
   for (endpoint_record* record = endpoints_; record != nullptr; record = record->next)
     if (record->close_request != nullptr) ucp_.ucp_request_free(std::exchange(record->close_request, nullptr));
+  // The one over memory last: it calls nobody back, so nothing is heard after the first of the two returned.
   ucp_.ucp_worker_destroy(std::exchange(worker_, nullptr));
+  if (data_worker_ != nullptr) ucp_.ucp_worker_destroy(std::exchange(data_worker_, nullptr));
   while (endpoints_ != nullptr) delete std::exchange(endpoints_, endpoints_->next);
 }
 
@@ -220,21 +306,30 @@ result<wire_endpoint> wire_ucx::connect(std::string_view address, void* cookie) 
   return create(params, cookie, "ucx.connect", address);
 }
 
+result<wire_endpoint> wire_ucx::open_data(std::span<const std::byte> address, void* cookie) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  if (address_.empty()) return fail(error_code::not_configured, "ucx.open_data");
+  return create(params, cookie, "ucx.open_data", {}, true);
+}
+
 result<wire_endpoint> wire_ucx::create(ucp_ep_params_t& params, void* cookie, const char* operation,
-                                       std::string_view about) {
+                                       std::string_view about, bool data) {
   auto* const made = platform::heap_fault("ucx.endpoint") ? nullptr : new (std::nothrow) endpoint_record;
   if (made == nullptr) return fail(error_code::out_of_memory, operation);
   made->of = this;
   made->cookie = cookie;
   params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_mode = data ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = &wire_ucx::endpoint_error;
   params.err_handler.arg = made;
-  const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &made->handle);
+  const ucs_status_t status = ucp_.ucp_ep_create(data ? data_worker_ : worker_, &params, &made->handle);
   if (status != UCS_OK) {
     delete made;
     return failed(operation, status, about);
   }
+  made->data = data;
   made->next = endpoints_;
   if (endpoints_ != nullptr) endpoints_->previous = made;
   endpoints_ = made;
@@ -288,10 +383,15 @@ posted wire_ucx::send(wire_endpoint endpoint, std::uint16_t kind, std::span<cons
 // ---- keys and transfers ---------------------------------------------------------------------------------------------
 
 result<wire_key> wire_ucx::unpack_key(wire_endpoint endpoint, const packed_key& key) {
-  if (key.bytes().empty()) return fail(error_code::bad_key, "ucx.key");
+  const std::span<const std::byte> bytes = key.bytes();
+  if (bytes.size() < key_prefix_bytes) return fail(error_code::bad_key, "ucx.key");
+  const std::size_t first = std::to_integer<std::size_t>(bytes[0]) | std::to_integer<std::size_t>(bytes[1]) << 8;
+  if (first > bytes.size() - key_prefix_bytes) return fail(error_code::bad_key, "ucx.key");
+  const auto& on = *reinterpret_cast<endpoint_record*>(endpoint);
+  const auto meant = on.data ? bytes.subspan(key_prefix_bytes + first) : bytes.subspan(key_prefix_bytes, first);
+  if (meant.empty()) return fail(error_code::bad_key, "ucx.key");
   ucp_rkey_h made = nullptr;
-  const ucs_status_t status =
-      ucp_.ucp_ep_rkey_unpack(reinterpret_cast<endpoint_record*>(endpoint)->handle, key.bytes().data(), &made);
+  const ucs_status_t status = ucp_.ucp_ep_rkey_unpack(on.handle, meant.data(), &made);
   if (status != UCS_OK) return failed("ucx.key", status);
   return reinterpret_cast<wire_key>(made);
 }
@@ -303,9 +403,10 @@ posted wire_ucx::get(wire_endpoint endpoint, std::byte* destination, std::size_t
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &wire_ucx::operation_done;
   params.user_data = &operation;
-  if (destination_region != nullptr && get_uses_memh()) {
+  // The handle is of the other context.
+  if (destination_region != nullptr && get_uses_memh() && !reinterpret_cast<endpoint_record*>(endpoint)->data) {
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    params.memh = reinterpret_cast<ucp_mem_h>(destination_region);
+    params.memh = reinterpret_cast<region_record*>(destination_region)->main;
   }
   return decide(ucp_.ucp_get_nbx(reinterpret_cast<endpoint_record*>(endpoint)->handle, destination, bytes,
                                  remote_address, reinterpret_cast<ucp_rkey_h>(key), &params));
@@ -319,16 +420,20 @@ result<mapped_memory> wire_ucx::map(std::byte* address, std::size_t bytes) {
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
   params.address = address;
   params.length = bytes;
-  ucp_mem_h handle = nullptr;
-  ucs_status_t status = ucp_.ucp_mem_map(context_, &params, &handle);
-  if (status != UCS_OK) return failed("ucx.map", status);
+  auto* const record = platform::heap_fault("ucx.region") ? nullptr : new (std::nothrow) region_record;
+  if (record == nullptr) return fail(error_code::out_of_memory, "ucx.map", 0, sizeof(region_record));
+  ucs_status_t status = ucp_.ucp_mem_map(context_, &params, &record->main);
+  if (status != UCS_OK) {
+    delete record;
+    return failed("ucx.map", status);
+  }
 
   mapped_memory made;
-  made.region = reinterpret_cast<wire_region>(handle);
+  made.region = reinterpret_cast<wire_region>(record);
   result<void> outcome;
   ucp_mem_attr_t attributes{};
   attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
-  status = ucp_.ucp_mem_query(handle, &attributes);
+  status = ucp_.ucp_mem_query(record->main, &attributes);
   if (status != UCS_OK) {
     outcome = failed("ucx.map", status);
   } else {
@@ -337,21 +442,45 @@ result<mapped_memory> wire_ucx::map(std::byte* address, std::size_t bytes) {
     if (made.address > address || made.address + made.bytes < address + bytes)
       outcome = fail_with_words(error_code::backend, "ucx.map", "the library registered less than it was asked for");
   }
-  if (outcome) {
-    void* key = nullptr;
-    std::size_t key_bytes = 0;
-    status = ucp_.ucp_rkey_pack(context_, handle, &key, &key_bytes);
-    if (status != UCS_OK) {
-      outcome = failed("ucx.map", status);
-    } else {
-      if (!made.key.assign({static_cast<const std::byte*>(key), key_bytes}))
-        outcome = fail(error_code::limit_exceeded, "ucx.map", 0, key_bytes, packed_key::bytes_max);
-      ucp_.ucp_rkey_buffer_release(key);
-    }
-  }
+  if (outcome) outcome = make_key(*record, params, made.key);
   if (outcome) return made;
   static_cast<void>(unmap(made.region));
   return std::unexpected(outcome.error());
+}
+
+result<void> wire_ucx::make_key(region_record& of, const ucp_mem_map_params_t& params, packed_key& key) {
+  std::array<std::byte, packed_key::bytes_max> bytes;
+  std::size_t used = key_prefix_bytes;
+  if (auto packed = append_key(context_, of.main, bytes, used); !packed) return packed;
+  const std::size_t first = used - key_prefix_bytes;
+  bytes[0] = static_cast<std::byte>(first & 0xff);
+  bytes[1] = static_cast<std::byte>(first >> 8 & 0xff);
+  if (!address_.empty()) {
+    const ucs_status_t status = ucp_.ucp_mem_map(data_context_, &params, &of.data);
+    if (status != UCS_OK) {
+      of.data = nullptr;
+      return failed("ucx.map", status);
+    }
+    if (auto packed = append_key(data_context_, of.data, bytes, used); !packed) return packed;
+  }
+  static_cast<void>(key.assign(std::span<const std::byte>(bytes).first(used)));
+  return {};
+}
+
+result<void> wire_ucx::append_key(ucp_context_h context, ucp_mem_h handle,
+                                  std::array<std::byte, packed_key::bytes_max>& bytes, std::size_t& used) {
+  void* key = nullptr;
+  std::size_t key_bytes = 0;
+  const ucs_status_t status = ucp_.ucp_rkey_pack(context, handle, &key, &key_bytes);
+  if (status != UCS_OK) return failed("ucx.map", status);
+  const bool fits = key_bytes <= bytes.size() - used;
+  if (fits) {
+    std::memcpy(bytes.data() + used, key, key_bytes);
+    used += key_bytes;
+  }
+  ucp_.ucp_rkey_buffer_release(key);
+  if (fits) return {};
+  return fail(error_code::limit_exceeded, "ucx.map", 0, used + key_bytes, packed_key::bytes_max);
 }
 
 // ---- callbacks ------------------------------------------------------------------------------------------------------
@@ -410,24 +539,62 @@ bool only_known(std::string_view transports) noexcept {
   return true;
 }
 
+// Of the data context.
+constexpr const char* memory_transports = "posix";
+
+// For lanes through shared memory; null: this machine or this library has none.
+ucp_context_h open_data_context(const ucp_table& table) noexcept {
+  if (table.ucp_worker_get_address == nullptr || table.ucp_worker_release_address == nullptr) return nullptr;
+  ucp_config_t* config = nullptr;
+  if (table.ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return nullptr;
+  ucs_status_t status = table.ucp_config_modify(config, "RCACHE_ENABLE", "n");
+  if (status == UCS_OK) status = table.ucp_config_modify(config, "TLS", memory_transports);
+  ucp_context_h made = nullptr;
+  if (status == UCS_OK) {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    params.mt_workers_shared = 1;
+    if (table.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &made) != UCS_OK) made = nullptr;
+  }
+  table.ucp_config_release(config);
+  return made;
+}
+
 }  // namespace
 
 bool destroying_is_fence(const wire_settings& values) noexcept { return only_known(values.transports); }
 
 result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event_log& log, const wire_settings& values) {
-  const auto failed = [&table](const char* step, ucs_status_t status) {
-    return fail_with_words(error_code::absent, step,
-                           table.ucs_status_string != nullptr ? table.ucs_status_string(status) : "status of UCX", 0,
+  transport::wire_facts facts;
+  facts.transports = values.transports;
+  const auto failed = [&](const char* step, ucs_status_t status) {
+    // What was found, and with which setting.
+    char words[64];
+    std::snprintf(words, sizeof(words), "%s; transport.transports is %s",
+                  table.ucs_status_string != nullptr ? table.ucs_status_string(status) : "status of UCX",
+                  facts.transports.c_str());
+    return fail_with_words(error_code::absent, step, words, 0,
                            static_cast<std::uint64_t>(static_cast<std::int64_t>(status)));
   };
+  const auto guard = protect_from_fork(values.fork_policy, !only_known(values.transports));
+  if (!guard) return std::unexpected(guard.error());
+  facts.fork = *guard;
   ucp_config_t* config = nullptr;
   ucs_status_t status = table.ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return failed("ucx.config", status);
   warn_if_overridden(log, overridden_setting::rcache, "UCX_RCACHE_ENABLE", "n");
   status = table.ucp_config_modify(config, "RCACHE_ENABLE", "n");
   if (status == UCS_OK && values.transports != "auto") {
-    warn_if_overridden(log, overridden_setting::transports, "UCX_TLS", values.transports.c_str());
-    status = table.ucp_config_modify(config, "TLS", values.transports.c_str());
+    warn_if_overridden(log, overridden_setting::transports, "UCX_TLS", facts.transports.c_str());
+    status = table.ucp_config_modify(config, "TLS", facts.transports.c_str());
+  }
+  unsigned major = 0, minor = 0, release = 0;
+  table.ucp_get_version(&major, &minor, &release);
+  // One rail, so that one completion speaks for all bytes; older libraries do not know the setting, and answer success.
+  if (status == UCS_OK && (major > 1 || minor >= memh_minor)) {
+    warn_if_overridden(log, overridden_setting::rails, "UCX_MAX_RMA_RAILS", "1");
+    status = table.ucp_config_modify(config, "MAX_RMA_RAILS", "1");
   }
   ucp_context_h context = nullptr;
   if (status == UCS_OK) {
@@ -444,10 +611,16 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   ucp_context_attr_t attributes{};
   attributes.field_mask = UCP_ATTR_FIELD_THREAD_MODE;
   status = table.ucp_context_query(context, &attributes);
+  facts.thread_safe = status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE;
+  // Keys of a device that the other context does not have could not be told from its own.
+  ucp_context_h data_context = nullptr;
+  if (status == UCS_OK && values.shared_memory && only_known(values.transports)) data_context = open_data_context(table);
+  if (data_context != nullptr) facts.transports.append(" and ").append(memory_transports);
   std::unique_ptr<transport::wire> made;
   if (status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE && !platform::heap_fault("ucx.wire"))
-    made.reset(new (std::nothrow) wire_ucx(table, context));
+    made.reset(new (std::nothrow) wire_ucx(table, context, data_context, std::move(facts)));
   if (made != nullptr) return made;
+  if (data_context != nullptr) table.ucp_cleanup(data_context);
   table.ucp_cleanup(context);
   if (status != UCS_OK) return failed("ucx.context", status);
   if (attributes.thread_mode == UCS_THREAD_MODE_SINGLE)

@@ -3,6 +3,8 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include <sim/kernel/race_watch.hpp>
+
 #include <atomic>
 #include <cstdint>
 
@@ -21,21 +23,21 @@ class atomic {
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
-  T load(std::memory_order = std::memory_order_seq_cst) const noexcept {
+  HOLDFAST_UNWATCHED T load(std::memory_order = std::memory_order_seq_cst) const noexcept {
     detail::atomic_point(object_, 0);
     return value_;
   }
-  void store(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED void store(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 1);
     value_ = value;
   }
-  T exchange(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED T exchange(T value, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     const T old = value_;
     value_ = value;
     return old;
   }
-  bool compare_exchange_strong(T& expected, T desired, std::memory_order = std::memory_order_seq_cst,
+  HOLDFAST_UNWATCHED bool compare_exchange_strong(T& expected, T desired, std::memory_order = std::memory_order_seq_cst,
                                std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     if (value_ == expected) {
@@ -50,25 +52,25 @@ class atomic {
                              std::memory_order b = std::memory_order_seq_cst) noexcept {
     return compare_exchange_strong(expected, desired, a, b);
   }
-  T fetch_add(T by, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED T fetch_add(T by, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     const T old = value_;
     value_ = static_cast<T>(old + by);
     return old;
   }
-  T fetch_sub(T by, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED T fetch_sub(T by, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     const T old = value_;
     value_ = static_cast<T>(old - by);
     return old;
   }
-  T fetch_or(T bits, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED T fetch_or(T bits, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     const T old = value_;
     value_ = static_cast<T>(old | bits);
     return old;
   }
-  T fetch_and(T bits, std::memory_order = std::memory_order_seq_cst) noexcept {
+  HOLDFAST_UNWATCHED T fetch_and(T bits, std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     const T old = value_;
     value_ = static_cast<T>(old & bits);

@@ -4,6 +4,8 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include <sim/kernel/race_watch.hpp>
+
 #include <cstdint>
 
 namespace holdfast::inline HOLDFAST_ABI::platform {
@@ -11,10 +13,10 @@ namespace holdfast::inline HOLDFAST_ABI::platform {
 class ref_count {
  public:
   explicit ref_count(std::uint32_t initial = 1) noexcept : count_(initial) {}
-  void increment() noexcept { ++count_; }
+  HOLDFAST_UNWATCHED void increment() noexcept { ++count_; }
   bool decrement() noexcept;
   bool increment_unless_zero() noexcept;
-  std::uint32_t observed() const noexcept { return count_; }
+  HOLDFAST_UNWATCHED std::uint32_t observed() const noexcept { return count_; }
 
  private:
   std::uint32_t count_;
