@@ -246,6 +246,7 @@ void scripted_backend::map(waiting_map asked) {
       attempt = card.begin_register(base, bytes);
     const std::uint64_t pin = card.finish_register(attempt, context);
     if (attempt.answer == registration_answer::ok) {
+      bytes = attempt.bytes;  // the card may cover less, and says so
       hf::pinned::mapped_range range{++last_region_, base, bytes, {}};
       registrations_.push_back({range.region, pin, base, bytes});
       if (asked.answer == map_answer::larger) {

@@ -241,6 +241,7 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
   if (how.calm_start) w.begin_calm();
   for (const std::string& name : how.hosts) {
     host& h = w.add_host(name);
+    if (how.one_machine) fabric::of(w).place(h, 1);
     h.on_restart([f = made.get(), &h] { f->host_returns(h); });
     made->run(h);
   }

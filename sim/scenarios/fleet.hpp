@@ -54,6 +54,8 @@ namespace holdfast::sim {
 
 struct fleet_settings {
   std::vector<std::string> hosts;
+  /// Whether they are processes of one machine, which may reach each other through its memory.
+  bool one_machine = false;
   holdfast::pinned::settings pool{.initial_arena_bytes = 16 * 4096,
                                   .max_arena_bytes = 64 * 4096,
                                   .dedicated_arena_min = 16 * 4096,

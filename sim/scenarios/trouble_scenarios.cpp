@@ -198,6 +198,73 @@ class paused final : public scenario {
   }
 };
 
+class shared_memory final : public scenario {
+ public:
+  std::string_view name() const noexcept override { return "shared-memory"; }
+  std::string_view text() const noexcept override {
+    return "two processes of one machine: GETs go through its memory, where the death of the owner shows on the control "
+           "connection only, and the end of a GET not at all (TP-T6, TP-T7)";
+  }
+  std::vector<parameter> describe_parameters() const override {
+    return {{"gets", "GETs in flight", 2, 1, 16}, {"deadline_us", "deadline of the shutdown, in microseconds", 2'000, 0, 1'000'000}};
+  }
+  plan generate(const parameters& p, std::uint64_t seed) const override {
+    auto draw = random_stream::derive(seed, "shared-memory");
+    const std::int64_t gets = p.at("gets"), bytes = 3 * granule;
+    plan made;
+    offer(made, "a/owner", 0, bytes, 40, "page");
+    offer(made, "a/owner@2", 0, bytes, 41, "page-2");
+    for (std::int64_t i = 0; i < gets; ++i) made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
+    made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page"}}));
+    made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
+    made.ops.push_back(make_op("b/app", "get", {{"slot", 0}}, {{"name", "page"}}));
+    const std::uint64_t fate = draw.below(4);  // nothing, killed, killed and started again, stopped
+    const bool early = draw.chance(500);
+    const auto start_all = [&] {
+      for (std::int64_t i = 0; i < gets; ++i)
+        made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "page"}}));
+    };
+    if (early) start_all();
+    if (draw.chance(500)) sleep(made, "b/app", drawn(draw, 0, 5 * us));
+    if (fate == 3) made.ops.push_back(make_op("b/app", "pause", {}, {{"host", "a"}}));
+    if (fate == 1 || fate == 2) made.ops.push_back(make_op("b/app", "crash", {}, {{"host", "a"}}));
+    if (!early) start_all();
+    if (draw.chance(300)) made.ops.push_back(make_op("b/app", "cancel", {{"slot", 0}}));
+    if (fate == 2) {
+      sleep(made, "b/app", drawn(draw, 0, 60 * ms));
+      made.ops.push_back(make_op("b/app", "restart", {}, {{"host", "a"}}));
+    }
+    // Whoever was killed is reported after some ten milliseconds; whoever is stopped never is.
+    for (std::int64_t i = 0; i < gets; ++i)
+      made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", fate == 3 ? drawn(draw, 10 * us, 100 * ms) : second}}));
+    made.ops.push_back(make_op("b/app", "alloc", {{"slot", 20}, {"bytes", bytes}}));
+    made.ops.push_back(make_op("b/app", "fill", {{"slot", 20}, {"seed", 9}}));
+    if (fate == 2) {
+      made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page-2"}}));
+      made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
+      made.ops.push_back(make_op("b/app", "alloc", {{"slot", 21}, {"bytes", bytes}}));
+      made.ops.push_back(make_op("b/app", "get", {{"slot", 21}}, {{"name", "page"}}));
+      made.ops.push_back(make_op("b/app", "get", {{"slot", 21}}, {{"name", "page-2"}}));
+    }
+    if (fate == 3 && draw.chance(500)) {
+      made.ops.push_back(make_op("b/app", "resume", {}, {{"host", "a"}}));
+      sleep(made, "b/app", drawn(draw, 0, ms));
+    }
+    sleep(made, "b/app", drawn(draw, 0, 10 * ms));
+    made.ops.push_back(make_op("b/app", "check", {{"slot", 20}}));
+    if (draw.chance(600)) made.ops.push_back(make_op("b/app", "shutdown", {{"deadline_ns", p.at("deadline_us") * 1000}}));
+    if (draw.chance(200)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 3), 1, "fail", 0});
+    return made;
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+    fleet_settings how;
+    how.hosts = {"a", "b"};
+    how.one_machine = true;
+    how.may_stay_dead = {"a"};
+    return start_fleet(w, how, what);
+  }
+};
+
 class many_hosts final : public scenario {
  public:
   std::string_view name() const noexcept override { return "many-hosts"; }
@@ -340,6 +407,7 @@ void add_trouble_scenarios() {
   add_scenario(std::make_unique<crash_and_restart>());
   add_scenario(std::make_unique<partitioned>());
   add_scenario(std::make_unique<paused>());
+  add_scenario(std::make_unique<shared_memory>());
   add_scenario(std::make_unique<many_hosts>());
 }
 
