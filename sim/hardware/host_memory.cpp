@@ -43,9 +43,9 @@ void host_memory::observe_dma(dma_observer& observer) {
   history_.observers.push_back(&observer);
 }
 
-std::expected<std::byte*, int> host_memory::allocate(std::size_t bytes, std::size_t page_size) {
+std::expected<std::byte*, int> host_memory::allocate(std::size_t bytes) {
   kernel_scope scope;
-  if (bytes == 0 || page_size == 0 || bytes % page_size != 0) return std::unexpected(EINVAL);
+  if (bytes == 0 || bytes % page_bytes_ != 0) return std::unexpected(EINVAL);
   if (fault_plan::of(host_.owner()).strike(host_, "pages.allocate") != nullptr) return std::unexpected(ENOMEM);
   // First fit: an address that was given back is granted again as soon as possible, which is what a stale access
   // has to be confronted with.
@@ -53,7 +53,7 @@ std::expected<std::byte*, int> host_memory::allocate(std::size_t bytes, std::siz
   for (const auto& [base, b] : blocks_) {
     const auto start = static_cast<std::size_t>(base - slot_base_);
     if (start >= at && start - at >= bytes) break;
-    at = (start + b.bytes + page_size - 1) / page_size * page_size;
+    at = (start + b.bytes + page_bytes_ - 1) / page_bytes_ * page_bytes_;
   }
   if (at > slot_bytes_ || slot_bytes_ - at < bytes) return std::unexpected(ENOMEM);
   std::byte* const base = slot_base_ + at;

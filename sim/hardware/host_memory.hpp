@@ -74,8 +74,12 @@ class host_memory {
   host_memory& operator=(const host_memory&) = delete;
 
   // The program's side --------------------------------------------------------------------------------------
-  /// Zeroed pages, first fit. `bytes` a multiple of `page_size`. The error is an errno value.
-  std::expected<std::byte*, int> allocate(std::size_t bytes, std::size_t page_size);
+  /// Bytes of a page of this machine's system: 4 KiB, or what a test made them, a power of two up to 64 KiB, before the
+  /// first allocation.
+  std::size_t page_bytes() const noexcept { return page_bytes_; }
+  void set_page_bytes(std::size_t bytes) noexcept { page_bytes_ = bytes; }
+  /// Zeroed pages, first fit. `bytes` a multiple of a page. The error is an errno value.
+  std::expected<std::byte*, int> allocate(std::size_t bytes);
   /// Gives a whole block back; its addresses may be granted again at once.
   void free(std::byte* base, std::size_t bytes);
   /// Gives a whole block back, but its addresses read as zeros and are not granted again in this life.
@@ -152,6 +156,7 @@ class host_memory {
   const pin* refusing_pin(std::uint32_t block) const noexcept;
   void bury(std::byte* base, const block& b);
 
+  std::size_t page_bytes_ = 4096;
   host& host_;
   std::byte* slot_base_ = nullptr;
   std::size_t slot_bytes_ = 0;

@@ -17,9 +17,11 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
   return scrambled((a + 0x9e3779b97f4a7c15u) * 0xd1342543de82ef95u + b);
 }
 
-// Operations whose whole effect is on their object; all others may touch anything.
+// Operations whose whole effect is on their object, or on what is told besides; all others may touch anything.
 bool stays_with_its_object(op_kind op) noexcept {
   switch (op) {
+    case op_kind::driver_call:
+    case op_kind::wait:
     case op_kind::lock:
     case op_kind::try_lock:
     case op_kind::unlock:
@@ -67,9 +69,13 @@ std::uint64_t causal_order::barrier(std::uint64_t by) {
 }
 
 void causal_order::performed(std::uint32_t fiber, op_kind op, object_id object) {
+  if (op == op_kind::driver_call) {
+    touched(fiber);
+    if (object == 0) return;
+  }
   std::uint64_t& last = last_of(fiber);
-  const std::uint64_t what = mixed(last, mixed(static_cast<std::uint64_t>(op), names_.name_of(object)));
-  if (object == 0 && op == op_kind::yield) {  // nothing to anybody else
+  const std::uint64_t what = mixed(last, static_cast<std::uint64_t>(op));
+  if (object == 0 && (op == op_kind::yield || op == op_kind::start)) {  // nothing to anybody else
     last = what;
     total_ += what;
     return;
@@ -82,6 +88,7 @@ void causal_order::performed(std::uint32_t fiber, op_kind op, object_id object) 
     kernel_scope kernel;
     objects_.resize(object + 1);
   }
+  // Numbers of objects differ from run to run; which object it is, the fiber's past says, and the object's.
   object_state& o = objects_[object];
   std::uint64_t self = mixed(mixed(what, epoch_), o.written);
   if (op == op_kind::load) {

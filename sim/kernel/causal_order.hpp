@@ -6,8 +6,8 @@
 //
 // What depends on what: operations of one fiber; operations on one object, unless both only read it; whatever touches
 // state of the simulator that no object stands for (`world::touch`: simulated memory, the event queue, a scenario's own
-// books); who wakes and who is woken. Time, driver calls, waits for a condition, starts and joins depend on everything
-// before and everything after depends on them. What core keeps in plain memory counts as ordered by these: a data race on
+// books; every driver call does); who wakes and who is woken. Time, sleep and joins depend on everything before,
+// and everything after depends on them. What core keeps in plain memory counts as ordered by these: a data race on
 // it is for the ThreadSanitizer build to find.
 //
 // Ownership   A search's; a world borrows it for a run.
@@ -15,7 +15,6 @@
 // Failure     Hashes of 64 bits: of n states, two are taken for one with a chance of n * n / 2^65.
 #pragma once
 
-#include <sim/kernel/object_watch.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <cstdint>
@@ -25,9 +24,6 @@ namespace holdfast::sim {
 
 class causal_order {
  public:
-  /// `names` names objects across runs; it outlives this.
-  explicit causal_order(const object_watch& names) noexcept : names_(names) {}
-
   /// A run begins.
   void begin();
   /// A fiber did `op` on `object`, or goes on after it waited for it.
@@ -53,7 +49,6 @@ class causal_order {
   std::uint64_t& last_of(std::uint32_t fiber);
   std::uint64_t barrier(std::uint64_t by);
 
-  const object_watch& names_;
   std::vector<std::uint64_t> last_;  // by fiber
   std::vector<object_state> objects_;
   object_state outside_;  // what no object stands for

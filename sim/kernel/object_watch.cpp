@@ -17,29 +17,17 @@ std::uint64_t mix(std::uint64_t hash, std::string_view text) noexcept {
 
 void object_watch::begin() {
   objects_.assign(1, seen{});
-  makers_.clear();
 }
 
 void object_watch::made(std::string_view fiber, std::string_view kind) {
   const std::uint64_t hash = mix(mix(0xcbf29ce484222325u, fiber), kind);
-  maker* found = nullptr;
-  for (maker& m : makers_)
-    if (m.hash == hash) found = &m;
-  if (found == nullptr) found = &makers_.emplace_back(hash, 0u);
-  const std::uint64_t name = (hash + ++found->made) * 0x9e3779b97f4a7c15u;
-  objects_.push_back({name, nobody, false, shared_.contains(name), tried_.contains(name)});
+  objects_.push_back({hash, nobody, false, shared_.contains(hash)});
 }
 
 void object_watch::learn(seen& o) {
   kernel_scope kernel;  // it may be called on a fiber
   o.shared = true;
   if (shared_.insert(o.name).second) learned_ = true;
-}
-
-void object_watch::learn_tried(seen& o) {
-  if (o.known_tried) return;
-  kernel_scope kernel;
-  if (tried_.insert(o.name).second) learned_ = true;
 }
 
 bool object_watch::learned() noexcept { return std::exchange(learned_, false); }

@@ -230,7 +230,7 @@ void world::point(op_kind op, object_id object) {
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
-  if (state_->watch != nullptr) state_->watch->touched(object, self.index, op == op_kind::try_lock);
+  if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   kernel_access::reschedule(*this);
 }
 
@@ -238,7 +238,7 @@ bool world::block(op_kind op, object_id object, std::int64_t deadline_ns) {
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
-  if (state_->watch != nullptr) state_->watch->touched(object, self.index, op == op_kind::try_lock);
+  if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   self.woken = false;
   self.state = fiber_state::blocked;
   kernel_access::set_ready(*this, self, false);

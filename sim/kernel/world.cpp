@@ -283,6 +283,10 @@ void world::touch() {
   if (state_->order != nullptr && running_ != nullptr) state_->order->touched(running_->index);
 }
 
+void world::touch(object_id object) {
+  if (state_->order != nullptr) state_->order->performed(running_->index, running_->pending, object);
+}
+
 void world::search(bool wanted) { state_->searched = wanted; }
 
 op_kind world::pending_operation() const noexcept { return running_ != nullptr ? running_->pending : op_kind::yield; }

@@ -150,6 +150,8 @@ class world {
   void order_operations(causal_order& order);
   /// The running fiber reads or changes state of the simulator that no object of its operation stands for.
   void touch();
+  /// The operation of the running fiber is one on this object, too.
+  void touch(object_id object);
   /// Ends the run where it stands: no later choice is asked for, and nothing is judged. For strategies, in `choose`.
   void cut_short() noexcept { cut_ = true; }
   /// Ranked locks that the running fiber holds: 0 is what drivers and callbacks may see.

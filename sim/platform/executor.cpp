@@ -59,6 +59,7 @@ struct executor_pool::state {
     return found;
   }
   void work(std::size_t index) {
+    w.touch(object);
     for (;;) {
       work_item* const item = queue.pop();
       if (item == nullptr) {

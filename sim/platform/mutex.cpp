@@ -236,6 +236,7 @@ bool condition_variable::wait_until(mutex& held, time_point deadline) {
   world* const w = sim::scheduling_world();
   if (w == nullptr) sim::misuse("a wait outside any fiber");
   w->point(op_kind::wait, object());
+  w->touch(held.object());
   fiber& self = *w->running();
   waiter node{&self, &held};
   waiter** end = &waiters_;

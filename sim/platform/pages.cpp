@@ -15,12 +15,12 @@ sim::host& here() noexcept {
 }
 }  // namespace
 
-std::size_t pages::page_size() const noexcept { return 4096; }
+std::size_t pages::page_size() const noexcept { return sim::memory_of(here()).page_bytes(); }
 
 std::expected<std::byte*, int> pages::allocate(std::size_t bytes) noexcept {
   sim::host& machine = here();
   sim::kernel_scope kernel;
-  return sim::memory_of(machine).allocate(bytes, page_size());
+  return sim::memory_of(machine).allocate(bytes);
 }
 
 void pages::free(std::byte* base, std::size_t bytes) noexcept {

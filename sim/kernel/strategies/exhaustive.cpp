@@ -6,8 +6,18 @@
 
 namespace holdfast::sim {
 
+namespace {
+
+// Most objects turn out to be shared at once; what a third preemption shows is rare enough to begin again for.
+constexpr std::uint32_t learning_bound_max = 2;
+
+}  // namespace
+
 exhaustive_strategy::exhaustive_strategy(std::uint32_t preemptions, bool reduce)
-    : preemptions_(preemptions), reduce_(reduce), name_("exhaustive:" + std::to_string(preemptions)) {}
+    : preemptions_(preemptions),
+      bound_(reduce && preemptions > 1 ? 1 : preemptions),
+      reduce_(reduce),
+      name_("exhaustive:" + std::to_string(preemptions)) {}
 
 void exhaustive_strategy::begin(world& w) {
   if (reduce_) {
@@ -16,6 +26,7 @@ void exhaustive_strategy::begin(world& w) {
   }
   depth_ = 0;
   spent_ = 0;
+  cut_now_ = false;
   ++schedules_;
 }
 
@@ -38,7 +49,7 @@ std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
       strayed_ = true;
       return unforced_choice(w, at);
     }
-    spent_ = f.spent + cost_of(f, entry);
+    spent_ = bound_ >= unbounded ? 0 : f.spent + cost_of(f, entry);
     return entry;
   }
   const std::uint32_t unforced = unforced_choice(w, at);
@@ -46,6 +57,7 @@ std::uint32_t exhaustive_strategy::choose(world& w, const choice_point& at) {
   const bool settled = reduce_ && (at.calm || !at.searched || (keeps && nobody_could_tell(w)));
   if (reduce_ && !settled && been_here(w, at, keeps)) {
     ++cut_;
+    cut_now_ = true;
     w.cut_short();
     return unforced;
   }
@@ -58,18 +70,18 @@ bool exhaustive_strategy::been_here(const world& w, const choice_point& at, bool
   std::uint64_t looks = order_.said();
   for (std::uint32_t i = 0; i < at.fibers; ++i) {
     const fiber& f = w.fiber_at(i);
-    looks = (looks ^ f.index) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(f.pending);
-    looks = (looks ^ (looks >> 29)) + watch_.name_of(f.pending_object);
+    looks = (looks ^ (looks >> 29) ^ f.index) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(f.pending);
   }
-  const std::uint32_t current = keeps ? w.fiber_at(at.current).index : state_cache::nobody;
-  return cache_.known(order_.state(), current, preemptions_ - spent_, static_cast<std::uint32_t>(looks >> 32));
+  const bool costs = keeps && bound_ < unbounded;
+  const std::uint32_t current = costs ? w.fiber_at(at.current).index : state_cache::nobody;
+  return cache_.known(order_.state(), current, bound_ - spent_, static_cast<std::uint32_t>((looks * 0x9e3779b97f4a7c15u) >> 32));
 }
 
 // Operations whose whole effect is on their object. A wait also releases a lock, a post also makes work for others.
 bool exhaustive_strategy::nobody_could_tell(const world& w) const noexcept {
   switch (w.pending_operation()) {
     case op_kind::unlock:
-    case op_kind::unlock_shared: return watch_.is_never_tried(w.pending_object());
+    case op_kind::unlock_shared:
     case op_kind::lock:
     case op_kind::try_lock:
     case op_kind::lock_shared:
@@ -82,15 +94,9 @@ bool exhaustive_strategy::nobody_could_tell(const world& w) const noexcept {
 }
 
 bool exhaustive_strategy::advance() {
-  if (strayed_) return false;
-  if (watch_.learned() && !frames_.empty()) {
-    frames_.clear();
-    cache_.clear();
-    schedules_ = 0;
-    cut_ = 0;
-    ++restarts_;
-    return true;
-  }
+  if (strayed()) return false;
+  if (reduce_ && !cut_now_ && cache_.known(order_.state(), state_cache::nobody, 0, 0)) ++cut_;
+  if (watch_.learned() && !frames_.empty()) return begin_again();
   // A run that ended early leaves nothing behind its last choice.
   frames_.resize(depth_);
   while (!frames_.empty()) {
@@ -98,11 +104,22 @@ bool exhaustive_strategy::advance() {
     while (!f.settled && ++f.tried < f.enabled) {
       const std::uint32_t entry = entry_of(f, f.tried);
       if (f.calm && entry >= f.fibers && f.fibers > 0) continue;
-      if (f.spent + cost_of(f, entry) <= preemptions_) return true;
+      if (f.spent + cost_of(f, entry) <= bound_) return true;
     }
     frames_.pop_back();
   }
-  return false;
+  if (bound_ == preemptions_) return false;
+  bound_ = bound_ < learning_bound_max ? bound_ + 1 : preemptions_;
+  return begin_again();
+}
+
+bool exhaustive_strategy::begin_again() noexcept {
+  frames_.clear();
+  cache_.clear();
+  schedules_ = 0;
+  cut_ = 0;
+  ++restarts_;
+  return true;
 }
 
 std::vector<std::uint32_t> exhaustive_strategy::forced() const {

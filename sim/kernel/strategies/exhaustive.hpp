@@ -7,13 +7,15 @@
 //             time while any fiber is runnable. Among fibers while the current one is blocked, and among events while
 //             none can run, the choice is free. A fiber that yields gives way for nothing and stays for one.
 // Reduction   In the calm, and where the scenario says so (`world::search`), nothing but order of creation is tried.
-//             Where the current fiber is about to use an object that only it touches, or to give a lock back that nobody
-//             tries, nothing else is tried: the same is reached at its next operation on a shared object, for the same
-//             price. Sound for programs without data races on plain memory. Which objects these are is learned from the
-//             runs, and the search begins again when it learns that one is not (sim/kernel/object_watch.hpp).
+//             Where the current fiber is about to use an object that only it touches, nothing else is tried: the same is
+//             reached at its next operation on a shared object, for the same price. (It would not be before a lock is
+//             given back: there others come to wait for it, and the way back to its holder costs nothing.) Sound for
+//             programs without data races on plain memory. Which objects these are is learned from the
+//             runs, and the search begins again when it learns that one is not (sim/kernel/object_watch.hpp). To learn it
+//             early, it is made with fewer preemptions first.
 //             A run that comes to a state that an earlier one has been in, with no more preemptions left, is cut there:
-//             which states are one is told by what led to them (sim/kernel/causal_order.hpp). Without a bound that
-//             matters, exactly one run of each class of equivalent schedules is not cut.
+//             which states are one is told by what led to them (sim/kernel/causal_order.hpp). Without a
+//             bound exactly one run of each class of equivalent schedules is not cut.
 // Ownership   Keeps one small frame a choice of the deepest run, and 16 to 64 bytes a state it has been in.
 // Threading   One OS thread, in kernel scope.
 // Failure     `strayed`: the world did not repeat itself under the same choices, or did not look the same in what was
@@ -32,6 +34,9 @@ namespace holdfast::sim {
 
 class exhaustive_strategy final : public strategy {
  public:
+  /// As many preemptions, or more, are taken for no bound.
+  static constexpr std::uint32_t unbounded = 64;
+
   explicit exhaustive_strategy(std::uint32_t preemptions, bool reduce = true);
   /// "exhaustive:2".
   std::string_view name() const noexcept override { return name_; }
@@ -40,11 +45,11 @@ class exhaustive_strategy final : public strategy {
 
   /// Prepares the next schedule; false: every one was run. To be called between runs.
   bool advance();
-  /// How often the search began again because it had learned of another shared object.
+  /// How often the search began again: it had learned of another shared object, or goes on with more preemptions.
   std::uint64_t restarts() const noexcept { return restarts_; }
   /// Schedules run since the search began last, the one that began last included.
   std::uint64_t schedules() const noexcept { return schedules_; }
-  /// Of these, the runs that were cut because they had come to a known state.
+  /// Of these, the runs that came to a known state: they were cut there, or had no choice left and ended in it.
   std::uint64_t cut() const noexcept { return cut_; }
   bool strayed() const noexcept { return strayed_ || cache_.contradicted(); }
   /// The choices that the next run is forced to make, oldest first; after them it goes on as `fifo`.
@@ -65,12 +70,14 @@ class exhaustive_strategy final : public strategy {
   static std::uint32_t cost_of(const frame& f, std::uint32_t entry) noexcept;
 
   bool nobody_could_tell(const world& w) const noexcept;
+  bool begin_again() noexcept;
   bool been_here(const world& w, const choice_point& at, bool keeps);
 
-  std::uint32_t preemptions_;
+  const std::uint32_t preemptions_;
+  std::uint32_t bound_;  // of the search that is being made
   bool reduce_;
   object_watch watch_;
-  causal_order order_{watch_};
+  causal_order order_;
   state_cache cache_;
   std::uint64_t restarts_ = 0;
   std::string name_;
@@ -79,6 +86,7 @@ class exhaustive_strategy final : public strategy {
   std::uint32_t spent_ = 0;
   std::uint64_t schedules_ = 0;
   std::uint64_t cut_ = 0;
+  bool cut_now_ = false;  // the run that was made last
   bool strayed_ = false;
 };
 

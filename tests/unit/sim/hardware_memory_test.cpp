@@ -29,7 +29,7 @@ class HardwareMemory : public testing::Test {
   sim::nic& nic = sim::nic_of(host);
 
   std::byte* grant(std::size_t bytes) {
-    const auto granted = memory.allocate(bytes, page);
+    const auto granted = memory.allocate(bytes);
     EXPECT_TRUE(granted.has_value());
     return *granted;
   }
@@ -83,12 +83,12 @@ TEST_F(HardwareMemory, ALargeBlockThatWasTouchedInOnePlaceComesBackZero) {
 }
 
 TEST_F(HardwareMemory, AHostWithoutRoomIsRefusedAndChangesNothing) {
-  EXPECT_EQ(memory.allocate(std::size_t{2} << 30, page).error(), ENOMEM);
-  EXPECT_EQ(memory.allocate(page + 1, page).error(), EINVAL);
+  EXPECT_EQ(memory.allocate(std::size_t{2} << 30).error(), ENOMEM);
+  EXPECT_EQ(memory.allocate(page + 1).error(), EINVAL);
   EXPECT_EQ(memory.owned_bytes(), 0u);
   plan({"pages.allocate", "a", 1, 1, "refuse", 0});
-  EXPECT_EQ(memory.allocate(page, page).error(), ENOMEM);
-  EXPECT_TRUE(memory.allocate(page, page).has_value());
+  EXPECT_EQ(memory.allocate(page).error(), ENOMEM);
+  EXPECT_TRUE(memory.allocate(page).has_value());
 }
 
 TEST_F(HardwareMemory, GivingBackPagesUnderALiveRegistrationIsW2) {
@@ -245,7 +245,7 @@ TEST_F(HardwareMemory, ACrashDropsEverythingAndNumbersGoOn) {
   sim::host_memory& next = sim::memory_of(host);
   EXPECT_EQ(next.held_pins(), 0u);
   EXPECT_EQ(next.owned_blocks(), 0u);
-  const auto again = next.allocate(page, page);
+  const auto again = next.allocate(page);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(next.name_of(*again).block, 2u) << "a number names one block in a run";
   EXPECT_EQ(violated(), "");
@@ -298,7 +298,7 @@ TEST_F(HardwareMemory, ObserversSeeEveryWriteByNameAndStayOverACrash) {
   host.crash();
   host.restart();
   sim::host_memory& next = sim::memory_of(host);
-  base = *next.allocate(page, page);
+  base = *next.allocate(page);
   sim::registration_attempt attempt = nic.begin_register(base, page);
   static_cast<void>(nic.finish_register(attempt, 1));
   next.dma_write(base, &one, 1, 0, next.admit(5, base));

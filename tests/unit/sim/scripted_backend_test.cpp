@@ -98,7 +98,7 @@ class ScriptedBackend : public testing::Test {
 
   std::byte* pages(std::size_t count) {
     const sim::kernel_scope kernel;
-    return memory.allocate(count * page, page).value();
+    return memory.allocate(count * page).value();
   }
   void pass(std::int64_t ns) {
     for (const std::int64_t until = world.now() + ns; world.now() < until;) world.block(sim::op_kind::sleep, 0, until);
