@@ -18,8 +18,11 @@ class no_page_returned_while_registered final : public invariant {
       const registration_record& r = b.registrations.at(i);
       if (r.pages != e.fields[0]) continue;
       seen = true;
-      // A device that answered and did nothing is not core's fault once core was told "gone".
-      if (!r.alive || (r.failed && r.discharged)) continue;
+      // A device that answered and did nothing is not core's fault once core was told "gone". Of pages that are no
+      // pool's, those of the start-up probe, only the device says that it answered.
+      const pages_record* const p = b.pages.find(e.fields[0]);
+      const bool told = r.discharged || (p != nullptr && p->block == none);
+      if (!r.alive || (r.failed && told)) continue;
       promise(w, false, [&] {
         return named(w, e, "pages", e.fields[0]) + " went back under registration " +
                std::to_string(b.registrations.id_at(i));
