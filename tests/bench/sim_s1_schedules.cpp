@@ -1,7 +1,7 @@
 // S1: schedules and choices a second of the smallest interesting scenario, recording on.
 //
 // MTX-2x2: two threads, each twice (lock, read, write, unlock) on one mutex, and a final assertion. One world is made,
-// run and destroyed for each schedule, as in a campaign. Prints one JSON line a row, in the form of `./dev bench`.
+// run and destroyed for each schedule, as in a campaign. Prints rows in the form of `./dev bench`.
 // Rounds with and without recording are interleaved and judged by their ratio; medians of seven.
 #include <holdfast/base/lock_class.hpp>
 #include <holdfast/platform/atomic.hpp>
@@ -9,8 +9,8 @@
 
 #include <sim/kernel/strategies/random.hpp>
 #include <sim/kernel/world.hpp>
+#include <tests/bench/sim_rows.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +19,7 @@
 namespace {
 
 namespace hf = holdfast;
+namespace bench = holdfast::bench;
 namespace sim = holdfast::sim;
 
 constexpr hf::lock_class kind{500, true, "mutex"};
@@ -66,19 +67,10 @@ rates round_of(bool record, std::uint64_t first_seed, std::uint64_t schedules) {
           record ? static_cast<double>(bytes) / static_cast<double>(choices) : 0.0};
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-void row(const char* id, double ours, const char* unit, double goal, bool met) {
-  std::printf(R"({"id":"%s","ours":%.3g,"unit":"%s","others":{},"ratio_to_best":null,"goal":%.3g,"met":%s})" "\n", id, ours,
-              unit, goal, met ? "true" : "false");
-}
-
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  using bench::median;
   constexpr std::uint64_t schedules = 100'000;
   round_of(true, 1, schedules / 10);
   std::vector<double> rate, point_rate, choice_rate, bytes, cost;
@@ -91,9 +83,11 @@ int main() {
     bytes.push_back(on.bytes_per_choice);
     cost.push_back(off.schedules / on.schedules - 1);
   }
-  row("S1 MTX-2x2, random, recording", median(rate) / 1e6, "M schedules/s", 2.2, median(rate) >= 2.2e6);
-  row("S1 scheduling points, recording", median(point_rate) / 1e6, "M points/s", 40, median(point_rate) >= 40e6);
-  row("S1 choices (points with two or more enabled), recording", median(choice_rate) / 1e6, "M choices/s", 40, median(choice_rate) >= 40e6);
-  row("S1 recorded size", median(bytes), "B/choice", 1.5, median(bytes) <= 1.5);
-  row("S1 cost of recording", median(cost) * 100, "%", 15, median(cost) <= 0.15);
+  bench::sim_rows rows;
+  rows.add("S1 MTX-2x2, random, recording", median(rate) / 1e6, "M schedules/s", 2.2, median(rate) >= 2.2e6);
+  rows.add("S1 scheduling points, recording", median(point_rate) / 1e6, "M points/s", 40, median(point_rate) >= 40e6);
+  rows.add("S1 choices (points with two or more enabled), recording", median(choice_rate) / 1e6, "M choices/s", 40, median(choice_rate) >= 40e6);
+  rows.add("S1 recorded size", median(bytes), "B/choice", 1.5, median(bytes) <= 1.5);
+  rows.add("S1 cost of recording", median(cost) * 100, "%", 15, median(cost) <= 0.15);
+  rows.print(argc, argv);
 }

@@ -7,6 +7,7 @@
 #include <sim/kernel/random.hpp>
 #include <sim/kernel/strategies/fifo.hpp>
 #include <sim/kernel/world.hpp>
+#include <tests/bench/sim_rows.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +19,7 @@
 
 namespace {
 
+namespace bench = holdfast::bench;
 namespace sim = holdfast::sim;
 
 constexpr std::uint64_t delay_max_ns = 100'000;
@@ -97,12 +99,7 @@ double plain_rate(std::uint64_t held_events, std::uint64_t events) {
   return static_cast<double>(events) / seconds;
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-void row(const char* id, std::uint64_t held_events, double goal) {
+void row(bench::sim_rows& rows, const char* id, std::uint64_t held_events, double goal) {
   constexpr std::uint64_t events = 1'000'000;
   std::vector<double> ours, plain, ratio;
   for (int i = 0; i < 7; ++i) {
@@ -110,16 +107,17 @@ void row(const char* id, std::uint64_t held_events, double goal) {
     plain.push_back(plain_rate(held_events, events));
     ratio.push_back(ours.back() / plain.back());
   }
-  const double rate = median(ours) / 1e6;
-  std::printf(R"({"id":"%s","ours":%.3g,"unit":"M events/s","others":{"std::priority_queue":%.3g},)"
-              R"("ratio_to_best":%.2f,"goal":%.3g,"met":%s})" "\n",
-              id, rate, median(plain) / 1e6, median(ratio), goal, rate >= goal ? "true" : "false");
+  const double rate = bench::median(ours) / 1e6;
+  rows.add(id, rate, "M events/s", goal, rate >= goal, "std::priority_queue", bench::median(plain) / 1e6,
+           bench::median(ratio));
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   world_rate(1'000, 100'000);
-  row("S2 HOLD-1k, events of one world", 1'000, 10);
-  row("S2 HOLD-100k, events of one world", 100'000, 5);
+  bench::sim_rows rows;
+  row(rows, "S2 HOLD-1k, events of one world", 1'000, 10);
+  row(rows, "S2 HOLD-100k, events of one world", 100'000, 5);
+  rows.print(argc, argv);
 }

@@ -14,6 +14,7 @@
 #include <sim/hardware/fabric.hpp>
 #include <sim/kernel/strategies/fifo.hpp>
 #include <sim/kernel/world.hpp>
+#include <tests/bench/sim_rows.hpp>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,11 +26,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace {
 
 namespace hf = holdfast;
+namespace bench = holdfast::bench;
 namespace sim = holdfast::sim;
 
 constexpr unsigned outstanding_max = 16;
@@ -262,22 +265,20 @@ double messages_a_second(bool gets, std::uint64_t requests) {
   return 2.0 * static_cast<double>(requests) / seconds;
 }
 
-void row(const char* id, bool gets, bool last) {
+void row(bench::sim_rows& rows, const char* id, bool gets) {
   constexpr double goal = 1.5;
   std::vector<double> rates;
   for (int i = 0; i < 7; ++i) rates.push_back(messages_a_second(gets, 100'000) / 1e6);
-  std::nth_element(rates.begin(), rates.begin() + 3, rates.end());
-  std::printf(R"({"id":"%s","ours":%.3g,"unit":"M messages/s","others":{},"ratio_to_best":null,"goal":%.3g,"met":%s}%s)"
-              "\n",
-              id, rates[3], goal, rates[3] >= goal ? "true" : "false", last ? "" : ",");
+  const double rate = bench::median(std::move(rates));
+  rows.add(id, rate, "M messages/s", goal, rate >= goal);
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   messages_a_second(false, 10'000);
-  std::printf("[\n");
-  row("S3 REQRESP-16, active messages of 1,000 and 64 bytes", false, false);
-  row("S3 REQRESP-16, GETs of 1,000 bytes", true, true);
-  std::printf("]\n");
+  bench::sim_rows rows;
+  row(rows, "S3 REQRESP-16, active messages of 1,000 and 64 bytes", false);
+  row(rows, "S3 REQRESP-16, GETs of 1,000 bytes", true);
+  rows.print(argc, argv);
 }
