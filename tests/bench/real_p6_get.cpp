@@ -38,11 +38,13 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <sstream>
@@ -554,6 +556,81 @@ nlohmann::json measure(const way& how, const plan& what, node& ours, plain& thei
   return row;
 }
 
+// What two handovers between threads of one process cost here, with nothing else done: the least that a GET pays whose
+// library is driven by another thread than the one that asks. There by an eventfd, or to somebody who spins; back by a
+// condition variable.
+class handover {
+ public:
+  explicit handover(bool spinning) : spinning_(spinning), event_(::eventfd(0, EFD_CLOEXEC)) {
+    other_ = std::thread([this] { serve(); });
+  }
+  ~handover() {
+    end_.store(true);
+    ask();
+    other_.join();
+    ::close(event_);
+  }
+  handover(const handover&) = delete;
+  handover& operator=(const handover&) = delete;
+  double there_and_back_us() {
+    const auto began = bench_clock::now();
+    ask();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return std::exchange(answered_, false); });
+    return us_since(began);
+  }
+
+ private:
+  void ask() {
+    const std::uint64_t one = 1;
+    if (spinning_)
+      asked_.store(true);
+    else if (::write(event_, &one, sizeof one) != sizeof one)
+      give_up("eventfd", std::strerror(errno));
+  }
+  void serve() {
+    while (!end_.load()) {
+      std::uint64_t count = 0;
+      pollfd what{event_, POLLIN, 0};
+      if (spinning_) {
+        if (!asked_.exchange(false)) continue;
+      } else {
+        while (::ppoll(&what, 1, nullptr, nullptr) < 0 && errno == EINTR) {
+        }
+        if (::read(event_, &count, sizeof count) != sizeof count) give_up("eventfd", std::strerror(errno));
+      }
+      const std::scoped_lock lock(mutex_);
+      answered_ = true;
+      changed_.notify_one();
+    }
+  }
+  const bool spinning_;
+  const int event_;
+  std::atomic<bool> asked_{false}, end_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool answered_ = false;
+  std::thread other_;
+};
+
+nlohmann::json measure_handover(bool spinning) {
+  handover pair(spinning);
+  std::vector<double> rounds;
+  for (int round = 0; round < 31; ++round) {
+    std::vector<double> taken;
+    for (int i = 0; i < 220; ++i) taken.push_back(pair.there_and_back_us());
+    rounds.push_back(after_warming(std::move(taken), 20));
+  }
+  return {{"id", std::string("P6 two handovers, ") + (spinning ? "spinning" : "sleeping")},
+          {"ours", median(rounds)},
+          {"unit", "us"},
+          {"others", nlohmann::json::object()},
+          {"ratio_to_best", nullptr},
+          {"goal", nullptr},
+          {"met", nullptr},
+          {"ours_quartiles_us", {quantile(rounds, 0.25), quantile(rounds, 0.75)}}};
+}
+
 void measure_way(const way& how, const std::string& only, bool as_document, nlohmann::json& rows) {
   const std::string name =
       std::string(how.shared_memory ? "shm" : "tcp") + (how.spin.count() > 0 ? " spinning" : " sleeping");
@@ -575,7 +652,8 @@ void measure_way(const way& how, const std::string& only, bool as_document, nloh
 int main(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--own" && argc == 5)
-    return own({std::strcmp(argv[2], "1") == 0, nanoseconds(std::atoll(argv[3]))}, static_cast<pid_t>(std::atoi(argv[4])));
+    return own({std::strcmp(argv[2], "1") == 0, nanoseconds(std::atoll(argv[3]))},
+               static_cast<pid_t>(std::atoi(argv[4])));
   const bool as_document = first == "--json";
   if (argc > 2 || first == "--own" || (first.starts_with("-") && !as_document)) {
     std::fputs("usage: real_p6_get [--json | PART OF A NAME, as 'shm' or 'tcp sleeping']\n", stderr);
@@ -586,6 +664,10 @@ int main(int argc, char** argv) {
   for (const bool shared_memory : {false, true})
     for (const auto spin : {std::chrono::milliseconds(10), std::chrono::milliseconds(0)})
       measure_way({shared_memory, spin}, as_document ? std::string() : first, as_document, rows);
+  for (const bool spinning : {true, false}) {
+    rows.push_back(measure_handover(spinning));
+    if (!as_document) std::cout << rows.back().dump() << std::endl;
+  }
   if (as_document) std::cout << rows.dump() << '\n';
   return 0;
 }
