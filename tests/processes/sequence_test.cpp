@@ -22,14 +22,14 @@ void expect_well(sequence what) {
 TEST(processes_sequence, kills_stops_and_restarts_through_shared_memory) {
   sequence what;
   what.shape.memory = true;
-  what.troubles = 6s;
+  what.troubles = 4s;
   expect_well(what);
 }
 
 TEST(processes_sequence, kills_stops_and_restarts_over_tcp) {
   sequence what;
   what.shape.memory = false;
-  what.troubles = 6s;
+  what.troubles = 4s;
   expect_well(what);
 }
 
@@ -40,7 +40,7 @@ TEST(processes_sequence, kills_stops_restarts_and_cut_links) {
   what.shape.memory = false;
   what.shape.links = links->get();
   what.shape.bound += 20s;  // a connection into a cut link may be found dead by keepalive alone
-  what.troubles = 5s;
+  what.troubles = 4s;
   expect_well(what);
 }
 
