@@ -9,6 +9,9 @@ namespace hf = holdfast;
 
 namespace {
 
+// What a close may take beyond its deadline: twice transport.close_timeout, which is 2 s.
+constexpr std::int64_t close_bound_ns = 4'000'000'000;
+
 hf::platform::time_point in(world& w, std::int64_t ns) {
   return hf::platform::time_point{hf::platform::duration{w.now() + ns}};
 }
@@ -184,7 +187,17 @@ step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {
 step_result fleet_ops::close(fleet& f, fleet_node& node, const op& step) {
   const listening_host& other = f.listening.at(step.words.at("host"));
   const hf::peer_id whom = other.self;
-  auto ended = node.peers().async_close(whom, in(f.the_world, step.number("deadline_ns", 1'000'000)), hf::block);
+  world& w = f.the_world;
+  const std::int64_t began_ns = w.now(), stalled_ns = node.machine.stalled_ns();
+  const std::int64_t deadline_ns = step.number("deadline_ns", 1'000'000);
+  auto ended = node.peers().async_close(whom, in(w, deadline_ns), hf::block);
+  const std::int64_t took_ns = w.now() - began_ns - (node.machine.stalled_ns() - stalled_ns);
+  // After its deadline it is forced, which has a bound of its own.
+  if (took_ns > deadline_ns + close_bound_ns) {
+    kernel_scope kernel;
+    w.violate("TP-I20", node.machine.name() + ": a close took " + std::to_string(took_ns) + " ns of " +
+                            std::to_string(deadline_ns) + " (stalled time not counted)");
+  }
   if (!ended) return refused_step(ended.error());
   return {};
 }

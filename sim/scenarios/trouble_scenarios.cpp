@@ -280,7 +280,7 @@ class key_cache final : public scenario {
            "too small for all of them (TP-H17, TP-H18, PM-H61)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"rounds", "registrations that come and go", 3, 1, 20}, {"keys", "keys that the reader keeps", 2, 1, 16}};
+    return {{"rounds", "registrations that come and go", 3, 1, 20}, {"keys", "keys that the reader keeps; 0: the seed says", 0, 0, 16}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "key-cache");
@@ -298,8 +298,9 @@ class key_cache final : public scenario {
       made.ops.push_back(make_op("a/owner", "wait", {}, {{"name", "read-" + number}}));
       made.ops.push_back(make_op("a/owner", "free", {{"slot", 0}}));
       // It is unmapped at a sweep of its own.
-      sleep(made, "a/owner", drawn(draw, 0, 250 * ms));
+      sleep(made, "a/owner", draw.chance(300) ? drawn(draw, 0, 100 * ms) : drawn(draw, 100 * ms, 400 * ms));
       made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page-" + number}}));
+      if (round != 0) made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
       for (std::int64_t i = 1; i <= kept; ++i)
         if (draw.chance(600))
           made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "kept-" + std::to_string(i)}}));
@@ -315,6 +316,7 @@ class key_cache final : public scenario {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.keys_max = static_cast<std::size_t>(p.at("keys"));
+    if (how.keys_max == 0) how.keys_max = w.stream("key-cache").chance(400) ? 2 : 8;
     return start_fleet(w, how, what);
   }
 };
