@@ -12,7 +12,7 @@ namespace holdfast::smoke {
 bool node::left_alone_ = false;
 
 result<std::unique_ptr<node>> node::open(device_kind kind, const pinned::settings& values,
-                                         const std::string& ucx_library) {
+                                         const std::string& ucx_library, bool shared_memory) {
   auto made = std::make_unique<parts>();
   runtime_options options;
   options.pinned = values;
@@ -20,6 +20,7 @@ result<std::unique_ptr<node>> node::open(device_kind kind, const pinned::setting
   options.recorded_level = event_level::trace;
   ucx_device_options ucx;
   if (!ucx_library.empty()) ucx.library = ucx_library;
+  ucx.transport.shared_memory = shared_memory;
   auto opened =
       runtime::create(made->host, options, kind == device_kind::ucx ? ucx_device(std::move(ucx)) : host_device());
   if (!opened) return std::unexpected(opened.error());

@@ -30,9 +30,9 @@ enum class device_kind : std::uint8_t { ucx, host };
 
 class node {
  public:
-  /// `ucx_library`: see options.hpp.
+  /// `ucx_library`: see options.hpp. `shared_memory`: whether GETs may go through it.
   static result<std::unique_ptr<node>> open(device_kind kind, const pinned::settings& values,
-                                            const std::string& ucx_library = {});
+                                            const std::string& ucx_library = {}, bool shared_memory = true);
   ~node();
 
   pinned::memory& memory() noexcept { return core_->pinned(); }

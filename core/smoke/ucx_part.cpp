@@ -52,7 +52,7 @@ void end_peers(ucx_stage& stage) {
 
 void check_ucx(surroundings& s) {
   {
-    ucx_stage stage{s, nullptr, {}, 0};
+    ucx_stage stage{s, nullptr, {}, 0, 0};
     if (!open_stage(stage)) return;
     const bool memory_works = check_registration(s.found, ucx_part, *stage.own, std::uint64_t{1} << 20) &&
                               check_growth(s.found, ucx_part, *stage.own, std::uint64_t{1} << 20, 2) &&
@@ -62,14 +62,22 @@ void check_ucx(surroundings& s) {
     if (peers_serve) {
       check_gets(stage);
       check_cancelled(stage);
-      check_killed(stage);
+      check_killed(stage, "peer killed");
     }
-    check_end(stage);
+    check_end(stage, shutdown_row, "ucx");
     if (peers_serve) end_peers(stage);
     if (!peers_serve) return;
   }
+  {
+    // What a death means depends on the lane: once more without shared memory.
+    ucx_stage stage{s, nullptr, {}, 500'000, 0};
+    if (const result<void> opened = stage.open(false); !opened)
+      return stage.failed("peer killed, tcp", sentence(opened.error()));
+    check_killed(stage, "peer killed, tcp");
+    check_end(stage, "shutdown, tcp", "ucx-tcp");
+  }
   // A GET that never ends needs a side of its own: that side ends with it.
-  ucx_stage stage{s, nullptr, {}, 1'000'000};
+  ucx_stage stage{s, nullptr, {}, 1'000'000, 0};
   if (const result<void> opened = stage.open(); !opened) return stage.failed("peer stopped", sentence(opened.error()));
   check_stopped(stage);
 }

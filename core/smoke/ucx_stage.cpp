@@ -19,7 +19,7 @@ pinned::buffer prepared(pinned::buffer into, std::uint64_t seed, std::uint64_t o
 
 }  // namespace
 
-result<void> ucx_stage::open() {
+result<void> ucx_stage::open(bool shared_memory) {
   const options& given = with.given;
   pinned::settings values;
   values.initial_arena_bytes = std::uint64_t{4} << 20;
@@ -27,7 +27,7 @@ result<void> ucx_stage::open() {
   values.dedicated_arena_min = std::uint64_t{64} << 20;
   constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
   values.registered_bytes_budget = 2 * pinned::round_up(given.bytes, mebi) + (512 + 8 * given.peers) * mebi;
-  auto made = node::open(device_kind::ucx, values, given.ucx_library);
+  auto made = node::open(device_kind::ucx, values, given.ucx_library, shared_memory);
   if (!made) return std::unexpected(made.error());
   own = std::move(*made);
   return {};

@@ -19,20 +19,24 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::smoke {
 
 inline constexpr const char* ucx_part = "ucx";
+inline constexpr std::string_view shutdown_row = "shutdown";
 
 struct ucx_stage {
   surroundings& with;
   std::unique_ptr<node> own;
   std::vector<std::unique_ptr<peer_process>> peers;
   std::uint64_t last_seed = 0;
+  /// GETs of ours whose fate nobody knows before the worker's end.
+  std::uint64_t held = 0;
 
   /// Opens our side. Errors as runtime::create.
-  result<void> open();
+  result<void> open(bool shared_memory = true);
   /// A peer that serves `bytes`, connected to us.
   std::expected<std::unique_ptr<peer_process>, std::string> start_peer(std::uint64_t bytes);
 
@@ -81,12 +85,12 @@ bool eventually(Condition holds, steady::duration bound) {
 void check_gets(ucx_stage& stage);
 /// A GET that is cancelled while it is in flight; then its room is used again.
 void check_cancelled(ucx_stage& stage);
-/// A peer is killed in mid-transfer.
-void check_killed(ucx_stage& stage);
+/// A peer is killed in mid-transfer; the row is called `name`.
+void check_killed(ucx_stage& stage, std::string_view name);
 /// A peer stands still; then our side shuts down. Ends `stage.own`.
 void check_stopped(ucx_stage& stage);
-/// The shutdown of a side on which nothing is left, and its books. Ends `stage.own`.
-void check_end(ucx_stage& stage);
+/// The shutdown of a side on which nothing is left but what `held` counts, and its books. Ends `stage.own`.
+void check_end(ucx_stage& stage, std::string_view name, std::string_view recorded);
 
 /// Of the last operations that `own` saw: how many, and a sentence if one did not end exactly once.
 struct operations_seen {

@@ -64,6 +64,10 @@ struct fleet_settings {
   bool gets = true;
   unsigned executor_threads = 1;
   std::int64_t progress_spin_ns = 20'000;
+  /// Keys that a connection keeps unpacked.
+  std::size_t keys_max = 64;
+  /// Silence under GETs after which a peer is suspected; 0: never.
+  std::int64_t suspect_after_ns = 0;
   /// Whether hosts start in the calm, so that trouble and faults begin when every host is up.
   bool calm_start = true;
   /// Time that the shutdown at the end of a host gets.

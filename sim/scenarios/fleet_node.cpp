@@ -34,7 +34,8 @@ bool fleet_node::open() {
   values.max_operations = 64;
   // Each peer may be met from both sides at once, and the start-up probe needs a pair.
   values.max_connections = std::max<std::size_t>(16, 2 * of.settings.hosts.size() + 2);
-  values.max_keys = 64;
+  values.max_keys = of.settings.keys_max;
+  values.peer_suspect_after = hf::platform::duration{of.settings.suspect_after_ns};
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
   core.emplace(std::move(*made));

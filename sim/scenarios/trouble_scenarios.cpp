@@ -194,6 +194,8 @@ class paused final : public scenario {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.may_stay_dead = {"a"};
+    // A stopped owner is silent for longer, and lives.
+    how.suspect_after_ns = 100 * ms;
     return start_fleet(w, how, what);
   }
 };
@@ -234,6 +236,11 @@ class shared_memory final : public scenario {
       sleep(made, "b/app", drawn(draw, 0, 60 * ms));
       made.ops.push_back(make_op("b/app", "restart", {}, {{"host", "a"}}));
     }
+    if (draw.chance(200)) {
+      made.ops.push_back(make_op("b/closer", "wait", {}, {{"name", "page"}}));
+      sleep(made, "b/closer", drawn(draw, 0, 200 * us));
+      made.ops.push_back(make_op("b/closer", "close", {{"deadline_ns", drawn(draw, us, 50 * ms)}}, {{"host", "a"}}));
+    }
     // Whoever was killed is reported after some ten milliseconds; whoever is stopped never is.
     for (std::int64_t i = 0; i < gets; ++i)
       made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", fate == 3 ? drawn(draw, 10 * us, 100 * ms) : second}}));
@@ -261,6 +268,53 @@ class shared_memory final : public scenario {
     how.hosts = {"a", "b"};
     how.one_machine = true;
     how.may_stay_dead = {"a"};
+    return start_fleet(w, how, what);
+  }
+};
+
+class key_cache final : public scenario {
+ public:
+  std::string_view name() const noexcept override { return "key-cache"; }
+  std::string_view text() const noexcept override {
+    return "an owner offers registrations that come and go, whose keys may have the same bytes, to a reader whose cache is "
+           "too small for all of them (TP-H17, TP-H18, PM-H61)";
+  }
+  std::vector<parameter> describe_parameters() const override {
+    return {{"rounds", "registrations that come and go", 3, 1, 20}, {"keys", "keys that the reader keeps", 2, 1, 16}};
+  }
+  plan generate(const parameters& p, std::uint64_t seed) const override {
+    auto draw = random_stream::derive(seed, "key-cache");
+    // Large enough for a registration of its own.
+    const std::int64_t bytes = 16 * granule, kept = 3;
+    plan made;
+    for (std::int64_t i = 1; i <= kept; ++i) offer(made, "a/owner", i, bytes, 60 + i, "kept-" + std::to_string(i));
+    for (std::int64_t i = 0; i <= kept; ++i)
+      made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
+    made.ops.push_back(make_op("b/app", "alloc", {{"slot", 10}, {"bytes", 1}}));
+    made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
+    for (std::int64_t round = 0; round < p.at("rounds"); ++round) {
+      const std::string number = std::to_string(round);
+      offer(made, "a/owner", 0, bytes, 40 + round, "page-" + number);
+      made.ops.push_back(make_op("a/owner", "wait", {}, {{"name", "read-" + number}}));
+      made.ops.push_back(make_op("a/owner", "free", {{"slot", 0}}));
+      // It is unmapped at a sweep of its own.
+      sleep(made, "a/owner", drawn(draw, 0, 250 * ms));
+      made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page-" + number}}));
+      for (std::int64_t i = 1; i <= kept; ++i)
+        if (draw.chance(600))
+          made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "kept-" + std::to_string(i)}}));
+      made.ops.push_back(make_op("b/app", "get", {{"slot", 0}}, {{"name", "page-" + number}}));
+      for (std::int64_t i = 1; i <= kept; ++i) made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", second}}));
+      made.ops.push_back(make_op("b/app", "publish", {{"slot", 10}}, {{"name", "read-" + number}}));
+    }
+    if (draw.chance(150)) made.faults.push_back({"ucp.get.error", "b", draw.between(1, 8), 1, "error", 0});
+    if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 8), 1, "fail", 0});
+    return made;
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+    fleet_settings how;
+    how.hosts = {"a", "b"};
+    how.keys_max = static_cast<std::size_t>(p.at("keys"));
     return start_fleet(w, how, what);
   }
 };
@@ -408,6 +462,7 @@ void add_trouble_scenarios() {
   add_scenario(std::make_unique<partitioned>());
   add_scenario(std::make_unique<paused>());
   add_scenario(std::make_unique<shared_memory>());
+  add_scenario(std::make_unique<key_cache>());
   add_scenario(std::make_unique<many_hosts>());
 }
 

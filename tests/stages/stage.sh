@@ -21,18 +21,18 @@ build() { # build PRESET TARGET...
 mkdir -p build
 case $stage in
   asan)
-    build asan unit_real unit_sim conformance_real conformance_sim properties ucx_test holdfast-sim
+    build asan unit_real unit_sim conformance_real conformance_sim properties ucx_test processes_test holdfast-sim
     ctest --preset asan -L '^(unit|conformance|property|ucx|campaign|corpus)$' -j "$jobs"
     ;;
   tsan)
     # The real side has threads; on the simulated one each fiber is a thread to the tool.
-    build tsan unit_real conformance_real ucx_test race_sim
+    build tsan unit_real conformance_real ucx_test processes_test race_sim
     # Where the kernel randomizes more bits than this GCC's runtime has room for, it cannot start.
     fixed=()
     if setarch -R true 2>/dev/null; then
       fixed=(setarch -R)
     fi
-    "${fixed[@]}" ctest --preset tsan -R '^(unit_real|conformance_real|ucx_test|race_sim)$' -j "$jobs"
+    "${fixed[@]}" ctest --preset tsan -R '^(unit_real|conformance_real|ucx_test|processes_test|race_sim)$' -j "$jobs"
     ;;
   clang)
     build clang holdfast-sim unit_sim

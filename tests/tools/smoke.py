@@ -37,7 +37,7 @@ class Smoke(unittest.TestCase):
             rows[match[1], match[2]] = (match[3], match[4])
         self.assertEqual({part for part, _ in rows}, {"host", "ucx", "verbs", "cuda"})
         self.assertEqual([row for row, (result, _) in rows.items() if result == "failed"], [])
-        for check in ("peer killed", "shutdown", "cancel in flight"):
+        for check in ("peer killed", "peer killed, tcp", "shutdown", "shutdown, tcp", "cancel in flight", "peer stopped"):
             self.assertEqual(rows["ucx", check][0], "ok")
         self.assertIn("every byte checked", rows["ucx", "get 4 MiB"][1])
         # What it recorded is a trace that holdfast-sim understands, down to the scenario, which it does not have.

@@ -228,11 +228,18 @@ class probe_get final : public shared_with_the_answer<transfer> {
   // The bytes come as long as the GET has not ended, whoever waits.
   intrusive_ptr<probe_pages> from;
   intrusive_ptr<probe_pages> to;
+  // What arrives over the control connection says nothing about a lane through memory.
+  bool through_memory = false;
   awaited<result<void>> answer;
   void ended(transfer_outcome outcome, const error& why) noexcept override {
     from.reset();
     to.reset();
-    answer.set(outcome == transfer_outcome::ok ? result<void>() : result<void>(std::unexpected(why)));
+    if (outcome != transfer_outcome::ok)
+      answer.set(std::unexpected(why));
+    else if (through_memory && !went_through_memory())
+      answer.set(absent("there is no endpoint through shared memory"));
+    else
+      answer.set({});
     leave();
   }
 };
@@ -246,6 +253,7 @@ result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe
   if (get == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_get));
   get->from = from;
   get->to = to;
+  get->through_memory = !control_only;
   get->peer = self;
   get->remote_address = reinterpret_cast<std::uint64_t>(from->base());
   get->key = from->memory().key;
@@ -332,7 +340,11 @@ result<void> probe_over_loopback(engine& of, std::optional<result<void>>& shares
 }  // namespace
 
 result<void> probe_gets(engine& of, std::optional<result<void>>& shares_memory, platform::time_point deadline) noexcept {
-  if (of.options.probe_bytes_max < sizes[0]) return absent("probe_bytes_max is below the smallest GET of the probe");
+  if (of.options.probe_bytes_max < sizes[0]) {
+    // What was not tried is not there.
+    shares_memory.reset();
+    return absent("probe_bytes_max is below the smallest GET of the probe");
+  }
   of.connections.allow_loopback(true);
   of.connections.share_memory(shares_memory.has_value());
   auto outcome = probe_over_loopback(of, shares_memory, deadline);

@@ -57,6 +57,8 @@ class transfer : public operation {
 
  protected:
   ~transfer() = default;
+  /// In `ended`: whether it went through shared memory.
+  bool went_through_memory() const noexcept { return over_data_; }
 
  private:
   friend class connection_set;

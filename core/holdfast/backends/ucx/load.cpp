@@ -16,10 +16,14 @@ constexpr platform::environment_setting before_loading[] = {
     {"UCX_MEM_EVENTS", "n"},
     {"UCX_HANDLE_ERRORS", "none"},
     {"UCX_DEBUG_SIGNO", "0"},
+    // A process that comes back under its address finds connections of its former life there, which the system keeps for
+    // a minute. Read when a worker is made, and from nowhere else.
+    {"UCX_TCP_CM_REUSEADDR", "y"},
 };
 constexpr overridden_setting names[] = {overridden_setting::mem_events, overridden_setting::handle_errors,
                                         overridden_setting::debug_signal};
-static_assert(std::size(before_loading) == std::size(names));
+// The others are nobody's business but ours.
+static_assert(std::size(before_loading) >= std::size(names));
 
 }  // namespace
 
@@ -29,7 +33,7 @@ void warn_if_overridden(event_log& log, overridden_setting which, const char* va
 }
 
 result<ucp_table> load_ucp(event_log& log, const char* library) {
-  for (std::size_t i = 0; i < std::size(before_loading); ++i)
+  for (std::size_t i = 0; i < std::size(names); ++i)
     warn_if_overridden(log, names[i], before_loading[i].name, before_loading[i].value);
   const auto opened = platform::driver_library::open(library, before_loading);
   if (!opened) return fail_with_words(error_code::absent, "ucx.load", opened.error());
