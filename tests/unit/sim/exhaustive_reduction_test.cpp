@@ -172,6 +172,32 @@ std::function<std::function<std::string()>(host&)> drawn_program(std::uint64_t s
   };
 }
 
+/// So many fibers that each add once: two points each, the start and the addition.
+std::function<std::function<std::string()>(host&)> adders(int fibers) {
+  return [=](host& a) -> std::function<std::string()> {
+    const auto sum = std::make_shared<holdfast::platform::atomic<int>>(0);
+    for (int i = 0; i < fibers; ++i)
+      a.spawn("adder-" + std::to_string(i), [sum] { sum->fetch_add(1, std::memory_order_relaxed); });
+    return [sum] { return std::to_string(sum->load(std::memory_order_relaxed)); };
+  };
+}
+
+/// Counted a second time: leaving a fiber that could go on is one preemption. `left`: points of each fiber.
+std::uint64_t schedules_of(std::vector<int> left, int current, std::uint32_t budget) {
+  std::uint64_t total = 0;
+  bool any = false;
+  for (int i = 0; i < static_cast<int>(left.size()); ++i) {
+    if (left[static_cast<std::size_t>(i)] == 0) continue;
+    any = true;
+    const bool leaves = current >= 0 && left[static_cast<std::size_t>(current)] != 0 && i != current;
+    if (leaves && budget == 0) continue;
+    std::vector<int> after = left;
+    --after[static_cast<std::size_t>(i)];
+    total += schedules_of(std::move(after), i, budget - (leaves ? 1 : 0));
+  }
+  return any ? total : 1;
+}
+
 /// What the one does next depends on plain memory that the other wrote, and no operation orders the two.
 std::function<std::string()> behind_the_kernels_back(host& a) {
   struct state {
@@ -199,6 +225,14 @@ std::function<std::string()> behind_the_kernels_back(host& a) {
 }
 
 }  // namespace
+
+TEST(ExhaustiveReduction, WithoutItEveryScheduleIsMadeOnceAndPreemptionsAreCounted) {
+  for (int fibers = 2; fibers <= 4; ++fibers)
+    for (std::uint32_t preemptions = 0; preemptions <= 3; ++preemptions)
+      EXPECT_EQ(search(preemptions, false, adders(fibers)).schedules,
+                schedules_of(std::vector<int>(static_cast<std::size_t>(fibers), 2), -1, preemptions))
+          << fibers << " fibers, " << preemptions << " preemptions";
+}
 
 TEST(ExhaustiveReduction, FindsTheSameOutcomesInFewerSchedules) {
   const found everything = search(2, false, lost_update);
