@@ -186,6 +186,15 @@ class paused final : public scenario {
     }
     made.ops.push_back(make_op("b/app", "check", {{"slot", 20}}));
     if (draw.chance(300)) made.ops.push_back(make_op("b/app", "get_start", {{"slot", 20}}, {{"name", "page"}}));
+    // Somebody who asks while the transport closes, and after it did.
+    if (draw.chance(500)) {
+      made.ops.push_back(make_op("b/app", "publish", {{"slot", 20}}, {{"name", "leaving"}}));
+      made.ops.push_back(make_op("b/late", "wait", {}, {{"name", "leaving"}}));
+      for (int i = 0; i < 4; ++i) {
+        made.ops.push_back(make_op("b/late", draw.chance(700) ? "connect" : "close", {}, {{"host", "a"}}));
+        sleep(made, "b/late", drawn(draw, 0, 100 * us));
+      }
+    }
     made.ops.push_back(make_op("b/app", "shutdown", {{"deadline_ns", p.at("deadline_us") * 1000}}));
     made.ops.push_back(make_op("b/app", "await", {{"slot", 20}}));
     return made;
@@ -280,7 +289,7 @@ class key_cache final : public scenario {
            "too small for all of them (TP-H17, TP-H18, PM-H61)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"rounds", "registrations that come and go", 3, 1, 20}, {"keys", "keys that the reader keeps; 0: the seed says", 0, 0, 16}};
+    return {{"rounds", "registrations that come and go", 6, 1, 20}, {"keys", "keys that the reader keeps; 0: the seed says", 0, 0, 16}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "key-cache");
