@@ -90,6 +90,22 @@ class refusals_are_asked_again_in_bounds final : public invariant {
   }
 };
 
+class late_readers_find_zeros final : public invariant {
+ public:
+  late_readers_find_zeros()
+      : invariant("TP-I26", "while emulated lanes are in use no settled block's addresses are unmapped",
+                  {kind_of(hardware_event::pages_returned), kind_of(hardware_event::pages_tombstoned)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    const pages_record* const p = b.pages.find(e.fields[0]);
+    const block_record* const block = p != nullptr ? b.blocks.find(p->block) : nullptr;
+    // Memory that never was registered nobody was told of.
+    if (block == nullptr || !block->mapped || b.workers_open == 0) return;
+    promise(w, e.kind == hardware_event::pages_tombstoned, [&] {
+      return named(w, e, "block", p->block) + " was unmapped, and a peer's late read may still come";
+    });
+  }
+};
+
 }  // namespace
 
 void add_blocks(invariant_list& list) {
@@ -98,6 +114,7 @@ void add_blocks(invariant_list& list) {
   list.push_back(std::make_unique<one_accepted_unmap>());
   list.push_back(std::make_unique<refusals_are_asked_again_in_bounds>());
   list.push_back(std::make_unique<registrations_on_their_own_thread>());
+  list.push_back(std::make_unique<late_readers_find_zeros>());
 }
 
 }  // namespace holdfast::invariants

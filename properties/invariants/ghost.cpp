@@ -1,6 +1,7 @@
 #include <properties/invariants/ghost.hpp>
 
 #include <holdfast/base/error.hpp>
+#include <sim/drivers/ucp_double.hpp>
 
 #include <algorithm>
 
@@ -35,6 +36,9 @@ void host_books::forget() {
   connections.forget();
   endpoints.forget();
   keys.forget();
+  workers.forget();
+  contexts.forget();
+  lanes.forget();
   for (auto& kind : quarantined) kind.forget();
   quarantines.forget();
   operation_keys.forget();
@@ -50,6 +54,12 @@ void host_books::forget() {
   transport = none;
   workers_destroyed = contexts_closed = witnesses = hung = absent = sweeps = 0;
   last_message_limit = 0;
+  workers_open = failures = witnesses_of_this = 0;
+  closing_since = idle_since = {};
+  capabilities = none;
+  probe_shared = probe_ended_well = probe_inline = probe_callback = registered_twice = false;
+  idle_wakes = 0;
+  worked = true;
   witnessed_epoch = none;
   cancelled = 0;
   touched = false;
@@ -190,8 +200,10 @@ std::vector<sim::event_kind> ghost::needs() {
         event_id::pressure_relieved, event_id::alloc_refused, event_id::try_alloc_began,
         event_id::try_alloc_ended, event_id::shutdown_started, event_id::shutdown_step, event_id::shutdown_ended,
         event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
-        event_id::operation_abandoned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
+        event_id::operation_abandoned, event_id::operation_orphaned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
         event_id::connection_state, event_id::endpoint_state, event_id::hello_accepted, event_id::peer_lost,
+        event_id::peer_declared_dead, event_id::transport_failed, event_id::transport_capabilities,
+        event_id::message_copied, event_id::progress_woke,
         event_id::key_state, event_id::key_used, event_id::progress_state, event_id::table_swept,
         event_id::witness_issued, event_id::teardown_hung})
     out.push_back(kind_of(id));
@@ -200,7 +212,8 @@ std::vector<sim::event_kind> ghost::needs() {
         hardware_event::pages_owned, hardware_event::pages_returned,
         hardware_event::pages_tombstoned, hardware_event::pages_tombstone_refused, hardware_event::nic_registered, hardware_event::nic_deregistered,
         hardware_event::nic_deregister_failed, hardware_event::dma_write, hardware_event::driver_get_posted,
-        hardware_event::driver_get_completed, hardware_event::driver_callback,
+        hardware_event::driver_get_completed, hardware_event::driver_callback, hardware_event::driver_call,
+        hardware_event::driver_lane_shared,
         hardware_event::driver_worker_destroyed, hardware_event::driver_context_closed})
     out.push_back(kind_of(id));
   return out;
@@ -544,7 +557,11 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       if (f[1] != 0) ++b.reliefs[ghost::relief_id(f[0], f[1])].refused;
       if (f[3] == static_cast<std::uint64_t>(holdfast::error_code::cancelled)) ++b.cancelled;
       break;
-    case event_id::get_abandoned: ++b.cancelled; break;
+    case event_id::get_abandoned:
+      ++b.cancelled;
+      if (const span_record* const s = b.spans.find(f[0]))
+        if (operation_record* const o = b.operations.find(s->operation)) ++o->abandoned;
+      break;
     case event_id::growth_started:
       ++b.pools[f[0]].building;
       b.fibers[e.fiber].growing = f[0];
@@ -633,11 +650,13 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       operation_record& o = b.operations[f[0]];
       ++o.submitted;
       o.connection = f[1];
+      b.worked = true;
       b.fibers[e.fiber].operation = f[0];
       drop(b.queued, f[0]);
       break;
     }
     case event_id::operation_posted: ++b.operations[f[0]].posted; break;
+    case event_id::operation_orphaned: ++b.operations[f[0]].orphaned; break;
     case event_id::operation_abandoned:
       ++b.operations[f[0]].abandoned;
       ++b.cancelled;
@@ -647,6 +666,15 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       ++o.ended;
       o.exit = f[1];
       drop(b.queued, f[0]);
+      if (o.kind == operation_kind::get) {
+        b.probe_inline = b.probe_inline || f[1] == operation_exit::inline_done;
+        b.probe_callback = b.probe_callback || f[1] == operation_exit::callback;
+        if (f[1] == operation_exit::inline_done) {
+          b.probe_ended_well = true;
+          const lane_record* const lane = b.lanes.find(b.fibers[e.fiber].last_lane);
+          b.probe_shared = b.probe_shared || (lane != nullptr && lane->shared);
+        }
+      }
       if (fiber_record& fiber = b.fibers[e.fiber]; fiber.operation == f[0]) fiber.operation = none;
       if (const std::uint64_t* const key = b.operation_keys.find(f[0]))
         if (key_record& k = b.keys[*key]; k.in_use != 0 && o.ended == 1) --k.in_use;
@@ -666,14 +694,24 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
         // A transport brings threads of its own.
         b.registration_fiber = b.progress_fiber = b.gets_fiber = no_fiber;
         b.progress = b.progress_before = progress_state::unseen;
-        b.absent = 0;
-        b.workers_destroyed = b.contexts_closed = 0;
+        b.absent = b.failures = b.witnesses_of_this = 0;
+        b.workers_destroyed = b.contexts_closed = b.workers_open = 0;
+        b.workers.forget();
+        b.contexts.forget();
+        b.capabilities = none;
+        b.probe_shared = b.probe_ended_well = b.probe_inline = b.probe_callback = b.registered_twice = false;
+        b.idle_since = {};
+        // What a transport remembers of its peers' lives it forgets with them.
+        b.newest_incarnation.forget();
+        b.replaced_incarnation.forget();
       }
+      if (f[1] == transport_state::closing) b.closing_since = ghost::now(w, e);
       break;
     case event_id::connection_state: {
       connection_record& c = b.connections[f[0]];
       c.before = c.state;
       c.state = f[3];
+      b.worked = true;
       if (f[2] != 0) {
         c.worker_id = f[1];
         c.incarnation = f[2];
@@ -684,16 +722,32 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::hello_accepted: {
       connection_record& c = b.connections[f[0]];
       ++c.greeted;
+      c.probing = b.capabilities == none;
       c.worker_id = f[1];
       c.incarnation = f[2];
       break;
     }
     case event_id::peer_lost: ++b.connections[f[2]].reported; break;
+    case event_id::peer_declared_dead: b.replaced_incarnation[f[1]] = f[0]; break;
+    case event_id::transport_failed: ++b.failures; break;
+    case event_id::transport_capabilities: b.capabilities = f[2]; break;
+    case event_id::message_copied: b.worked = true; break;
+    case event_id::progress_woke:
+      if (b.worked || !b.idle_since.set() || ghost::elapsed_ns(w, e, b.idle_since) > 1'000'000'000) {
+        b.idle_since = ghost::now(w, e);
+        b.idle_wakes = 0;
+      }
+      // A deadline is work: who set it wanted it.
+      if (f[1] != wake_cause::deadline) ++b.idle_wakes;
+      b.worked = false;
+      break;
     case event_id::endpoint_state: {
       endpoint_record& p = b.endpoints[f[0]];
       p.before = p.state;
       p.state = f[2];
       p.connection = f[1];
+      p.lane = f[3];
+      b.worked = true;
       if (f[2] == endpoint_state::failed) ++p.failed;
       if (f[2] == endpoint_state::flushing || f[2] == endpoint_state::forced) ++p.closed;
       break;
@@ -722,6 +776,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::table_swept: ++b.sweeps; break;
     case event_id::witness_issued:
       ++b.witnesses;
+      ++b.witnesses_of_this;
       b.witnessed_epoch = f[0];
       break;
     case event_id::teardown_hung: ++b.hung; break;
@@ -729,9 +784,52 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
   }
 }
 
+using library_function = sim::ucp_double::function;
+
+void see_call(host_books& b, library_function f, const sim::logged_event& e) {
+  const std::uint64_t object = e.fields[1];
+  switch (f) {
+    case library_function::ucp_worker_query:
+    case library_function::ucp_worker_get_efd:
+    case library_function::ucp_worker_arm:
+    case library_function::ucp_worker_progress:
+    case library_function::ucp_worker_set_am_recv_handler:
+    case library_function::ucp_worker_get_address:
+    case library_function::ucp_worker_destroy:
+    case library_function::ucp_listener_create:
+    case library_function::ucp_ep_create: {
+      if (object == 0) break;
+      worker_record& one = b.workers[object];
+      if (one.fiber == no_fiber && !one.destroyed) {
+        one.fiber = e.fiber;
+        ++b.workers_open;
+      } else if (one.fiber != e.fiber) {
+        one.stranger = e.fiber;
+      }
+      break;
+    }
+    case library_function::ucp_worker_create: {
+      context_record& one = b.contexts[object];
+      if (one.progress_fiber == no_fiber) one.progress_fiber = e.fiber;
+      one.two_progress = one.two_progress || one.progress_fiber != e.fiber;
+      break;
+    }
+    case library_function::ucp_mem_map: {
+      context_record& one = b.contexts[object];
+      if (one.registration_fiber == no_fiber) one.registration_fiber = e.fiber;
+      one.two_registration = one.two_registration || one.registration_fiber != e.fiber;
+      break;
+    }
+    case library_function::ucp_ep_close_nbx: ++b.lanes[object].closes; break;
+    case library_function::ucp_get_nbx: b.fibers[e.fiber].last_lane = object; break;
+    default: break;
+  }
+}
+
 void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) {
   const std::uint64_t* const f = e.fields;
   switch (id) {
+    case hardware_event::driver_call: see_call(b, static_cast<library_function>(f[0]), e); break;
     case hardware_event::op_began: ++b.steps[f[0]].began; break;
     case hardware_event::op_ended: ++b.steps[f[0]].ended; break;
     case hardware_event::cancel_fired: ++b.cancelled; break;
@@ -747,6 +845,8 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       if (pages_record* const p = b.pages.find(f[0])) p->owned = false;
       break;
     case hardware_event::nic_registered: {
+      for (std::size_t i = 0; i < b.registrations.size(); ++i)
+        if (const registration_record& r = b.registrations.at(i); r.pages == f[1] && r.alive) b.registered_twice = true;
       b.registrations[f[0]] = registration_record{.pages = f[1], .offset = f[2], .bytes = f[3], .alive = true};
       if (const pages_record* const p = b.pages.find(f[1]); p != nullptr && p->block != none) b.registered_bytes += f[3];
       if (b.registration_fiber == no_fiber) b.registration_fiber = e.fiber;
@@ -762,16 +862,25 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
     case hardware_event::driver_get_posted: {
       fiber_record& fiber = b.fibers[e.fiber];
       request_record& r = b.requests[f[0]];
+      const lane_record* const lane = b.lanes.find(f[4]);
       r = request_record{.operation = fiber.operation, .pages = f[1], .offset = f[2], .bytes = f[3], .open = true,
-                         .fiber = e.fiber};
+                         .shared = lane != nullptr && lane->shared, .fiber = e.fiber};
       if (operation_record* const o = b.operations.find(fiber.operation)) o->request = f[0];
       fiber.operation = none;
       b.open_requests.push_back(f[0]);
       if (b.gets_fiber == no_fiber) b.gets_fiber = e.fiber;
       break;
     }
-    case hardware_event::driver_get_completed: b.close_request(f[0]); break;
+    case hardware_event::driver_lane_shared: b.lanes[f[0]].shared = true; break;
+    case hardware_event::driver_get_completed:
+      if (const request_record* const r = b.requests.find(f[0]); r != nullptr && f[1] == 0) {
+        b.probe_ended_well = true;
+        b.probe_shared = b.probe_shared || r->shared;
+      }
+      b.close_request(f[0]);
+      break;
     case hardware_event::driver_callback:
+      b.worked = true;
       if (request_record* const r = b.requests.find(f[0])) ++r->callbacks;
       break;
     case hardware_event::dma_write:
@@ -779,7 +888,12 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       break;
     case hardware_event::driver_worker_destroyed:
       ++b.workers_destroyed;
-      while (!b.open_requests.empty()) {
+      if (worker_record& gone = b.workers[f[0]]; !gone.destroyed) {
+        gone.destroyed = true;
+        if (gone.fiber != no_fiber && b.workers_open != 0) --b.workers_open;
+      }
+      // A transport may have two; while one is left, nothing says which requests were whose.
+      while (b.workers_open == 0 && !b.open_requests.empty()) {
         const std::uint64_t request = b.open_requests.back();
         b.requests[request].swept = true;
         b.close_request(request);
@@ -787,6 +901,7 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       break;
     case hardware_event::driver_context_closed:
       ++b.contexts_closed;
+      if (b.contexts_closed < b.contexts.size()) break;
       for (std::size_t i = 0; i < b.registrations.size(); ++i) {
         registration_record& r = b.registrations.at(i);
         r.alive = false;

@@ -61,7 +61,24 @@ namespace connection_state {
 enum : std::uint64_t { connecting, greeting, ready, draining, lost, closing, closed, failed, unseen };
 }
 namespace endpoint_state {
-enum : std::uint64_t { open, failed, flushing, forced, destroyed, unseen };
+enum : std::uint64_t { open, failed, flushing, forced, destroyed, parked, unseen };
+}
+namespace endpoint_lane {
+enum : std::uint64_t { control, data };
+}
+namespace wake_cause {
+enum : std::uint64_t { none, woken, descriptor, both, deadline };
+}
+/// Bits of the flags of `transport_capabilities`.
+namespace capability {
+enum : std::uint64_t {
+  untested_version = 1 << 0,
+  get_works = 1 << 1,
+  shares_memory = 1 << 3,
+  registrations_distinct = 1 << 5,
+  inline_exit_seen = 1 << 6,
+  callback_exit_seen = 1 << 7,
+};
 }
 namespace key_state {
 enum : std::uint64_t { unpacked, condemned, destroyed, unseen };
@@ -173,7 +190,7 @@ struct operation_record {
   std::uint64_t span = none;
   std::uint64_t landed = 0;     // bytes that a device wrote for it
   std::uint64_t exit = none;
-  std::uint32_t accepted = 0, submitted = 0, posted = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
+  std::uint32_t accepted = 0, submitted = 0, posted = 0, orphaned = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
   std::int64_t accepted_ns = 0, accepted_stalled_ns = 0;
   bool succeeded = false;
 };
@@ -184,6 +201,7 @@ struct request_record {
   std::uint64_t pages = none;
   std::uint64_t offset = 0, bytes = 0;
   bool open = false;
+  bool shared = false;      // posted on an endpoint that goes through the machine's memory
   bool swept = false;       // its worker was destroyed while it was open
   std::uint32_t callbacks = 0;
   std::uint32_t fiber = 0;
@@ -227,13 +245,33 @@ struct connection_record {
   std::uint64_t before = connection_state::unseen;
   std::uint64_t worker_id = 0, incarnation = 0;
   std::uint32_t greeted = 0, lost = 0, reported = 0;
+  bool probing = false;  // greeted before the capabilities were told
 };
 
 struct endpoint_record {
   std::uint64_t state = endpoint_state::unseen;
   std::uint64_t before = endpoint_state::unseen;
   std::uint64_t connection = none;
+  std::uint64_t lane = endpoint_lane::control;
   std::uint32_t failed = 0, closed = 0;
+};
+
+/// A worker of the library, as the library names it. One is known from the first call about it.
+struct worker_record {
+  std::uint32_t fiber = 0xffffffff;  // that called first
+  std::uint32_t stranger = 0xffffffff;  // another that called since; none if there was none
+  bool destroyed = false;
+};
+
+struct context_record {
+  std::uint32_t progress_fiber = 0xffffffff, registration_fiber = 0xffffffff;  // that first had a worker, or memory, of it
+  bool two_progress = false, two_registration = false;
+};
+
+/// An endpoint of the library, as the library names it.
+struct lane_record {
+  bool shared = false;
+  std::uint32_t closes = 0;
 };
 
 struct key_record {
@@ -272,6 +310,7 @@ struct fiber_record {
   std::uint64_t reclaim_event = 0, reclaim_mode = none;
   std::uint64_t in_gate_step = none;    // pool
   std::uint64_t held_span = none;       // waits for the number of its operation
+  std::uint64_t last_lane = none;       // endpoint of the library for which it asked a GET last
 };
 
 /// The sweep under pressure of one allocation.
@@ -300,6 +339,9 @@ struct host_books {
   id_table<connection_record> connections;
   id_table<endpoint_record> endpoints;
   id_table<key_record> keys;
+  id_table<worker_record> workers;
+  id_table<context_record> contexts;
+  id_table<lane_record> lanes;
   id_table<quarantined_record> quarantined[quarantine_kinds];  // by kind
   id_table<quarantine_record> quarantines;
   id_table<std::uint64_t> operation_keys;  // operation -> key
@@ -315,6 +357,19 @@ struct host_books {
   std::uint64_t progress = progress_state::unseen, progress_before = progress_state::unseen;
   std::uint64_t transport = none;
   std::uint32_t workers_destroyed = 0, contexts_closed = 0, witnesses = 0, hung = 0, absent = 0, sweeps = 0;
+  std::uint32_t workers_open = 0;       // known and not destroyed
+  std::uint32_t failures = 0;           // of the library for good
+  std::uint32_t witnesses_of_this = 0;  // of the transport that began last
+  moment closing_since;
+  std::uint64_t capabilities = none;    // flags that were told
+  bool probe_shared = false;            // a GET through shared memory ended well before they were told
+  bool probe_ended_well = false;        // any GET did
+  bool probe_inline = false, probe_callback = false;
+  bool registered_twice = false;        // pages had two registrations at a time
+  // Wakes that nothing followed: since when, how many, and whether something happened since the last.
+  moment idle_since;
+  std::uint32_t idle_wakes = 0;
+  bool worked = true;
   std::uint64_t last_message_limit = 0;
   std::uint64_t witnessed_epoch = none;
   std::uint32_t cancelled = 0;  // somebody gave up, or was made to
@@ -352,6 +407,8 @@ class ghost {
   /// Bytes of pages that a span covers; false if its arena's pages are not known.
   static bool extent_of(host_books& b, const span_record& s, std::uint64_t& pages, std::uint64_t& first,
                         std::uint64_t& last) noexcept;
+  /// The library's workers of this host are gone, so that nothing of it can be under way.
+  static bool workers_gone(const host_books& b) noexcept { return b.workers_destroyed != 0 && b.workers_open == 0; }
   /// A request in the library that writes into [first, last) of `pages`, or none.
   static std::uint64_t open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last) noexcept;
   /// For which operation a device wrote: by its request, or, if the library finished inside the posting call, by what

@@ -11,8 +11,19 @@ class every_record_takes_one_exit final : public invariant {
   every_record_takes_one_exit()
       : invariant("TP-I1", "every record in the operation table takes exactly one exit",
                   {kind_of(event_id::operation_ended), kind_of(event_id::operation_accepted),
-                   kind_of(event_id::witness_issued)}) {}
+                   kind_of(event_id::witness_issued), kind_of(hardware_event::driver_callback)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == hardware_event::driver_callback) {
+      const request_record* const r = b.requests.find(e.fields[0]);
+      const operation_record* const o = r != nullptr ? b.operations.find(r->operation) : nullptr;
+      // A device without a library may have said before that it does not know.
+      if (o == nullptr || b.progress_fiber == 0xffffffff) return;
+      promise(w, o->ended == 0 && r->callbacks == 1, [&] {
+        return named(w, e, "operation", r->operation) + " is called back " +
+               (o->ended != 0 ? "after it had taken an exit" : "a second time");
+      });
+      return;
+    }
     if (e.kind == event_id::witness_issued) {
       for (std::size_t i = 0; i < b.operations.size(); ++i) {
         const operation_record& o = b.operations.at(i);
@@ -53,9 +64,17 @@ class a_waiter_is_told_once final : public invariant {
 class no_hold_is_dropped_early final : public invariant {
  public:
   no_hold_is_dropped_early()
-      : invariant("TP-I3", "no hold is dropped while its operation is posted and the worker exists",
-                  {kind_of(event_id::hold_dropped)}) {}
+      : invariant("TP-I3", "no hold is dropped while its operation is posted or orphaned and the worker exists",
+                  {kind_of(event_id::operation_ended), kind_of(event_id::hold_dropped)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::operation_ended) {
+      const request_record* const r = b.requests.find(b.operations.find(e.fields[0])->request);
+      if (r == nullptr || b.workers_open == 0) return;
+      promise(w, !r->open, [&] {
+        return named(w, e, "operation", e.fields[0]) + " ended while the library still has it";
+      });
+      return;
+    }
     const span_record& s = *b.spans.find(e.fields[0]);
     const operation_record* const o = b.operations.find(s.operation);
     const request_record* const r = o != nullptr ? b.requests.find(o->request) : nullptr;
@@ -82,7 +101,7 @@ class the_sweep_follows_destruction final : public invariant {
       return;
     }
     if (e.kind == event_id::operation_ended && e.fields[1] != operation_exit::swept) return;
-    promise(w, b.workers_destroyed != 0, [&] {
+    promise(w, ghost::workers_gone(b), [&] {
       return e.kind == event_id::table_swept
                  ? "the operation table of host " + std::string(ghost::host_name(w, e.host)) +
                        " was swept before its worker's destruction returned"

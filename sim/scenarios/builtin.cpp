@@ -11,6 +11,7 @@ void add_builtin_scenarios() {
   add_pinned_scenarios();
   add_get_scenarios();
   add_trouble_scenarios();
+  add_revoke_scenarios();
   add_pinned_hazards();
   add_scripted_scenarios();
   add_base_gate_scenario();

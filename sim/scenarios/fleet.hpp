@@ -20,6 +20,7 @@
 //   publish slot name           the buffer's reference goes on the board, with the pattern that it holds
 //   wait name                   waits until it is on the board, or never will be: then ok=0
 //   connect host                waits until that host listens        close host [deadline_ns]
+//   revoke host                 ends every connection to it by force    declare_dead host: that life never comes again
 //   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9); what an
 //                               ended life of the owner published must not come (TP-I10)
 //   get_start slot name         the same without waiting

@@ -202,6 +202,20 @@ step_result fleet_ops::close(fleet& f, fleet_node& node, const op& step) {
   return {};
 }
 
+step_result fleet_ops::revoke(fleet& f, fleet_node& node, const op& step) {
+  const hf::peer_id whom = f.listening.at(step.words.at("host")).self;
+  auto ended = node.peers().async_revoke(whom, hf::block);
+  if (!ended) return refused_step(ended.error());
+  return {};
+}
+
+step_result fleet_ops::declare_dead(fleet& f, fleet_node& node, const op& step) {
+  const hf::peer_id whom = f.listening.at(step.words.at("host")).self;
+  auto ended = node.peers().async_declare_dead(whom, hf::transport::death_evidence::told_by_operator, hf::block);
+  if (!ended) return refused_step(ended.error());
+  return {};
+}
+
 step_result fleet_ops::crash(fleet& f, fleet_node&, const op& step) {
   kernel_scope kernel;
   const std::string& name = step.words.at("host");

@@ -115,6 +115,7 @@ struct fleet_ops {
   static step_result close(fleet&, fleet_node&, const op&);
   static step_result connect(fleet&, fleet_node&, const op&);
   static step_result crash(fleet&, fleet_node&, const op&);
+  static step_result declare_dead(fleet&, fleet_node&, const op&);
   static step_result get(fleet&, fleet_node&, const op&);
   static step_result get_start(fleet&, fleet_node&, const op&);
   static step_result heal(fleet&, fleet_node&, const op&);
@@ -123,6 +124,7 @@ struct fleet_ops {
   static step_result publish(fleet&, fleet_node&, const op&);
   static step_result restart(fleet&, fleet_node&, const op&);
   static step_result resume(fleet&, fleet_node&, const op&);
+  static step_result revoke(fleet&, fleet_node&, const op&);
   static step_result shutdown(fleet&, fleet_node&, const op&);
   static step_result slow(fleet&, fleet_node&, const op&);
   static step_result wait(fleet&, fleet_node&, const op&);

@@ -25,6 +25,9 @@ engine::engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wir
       memory(*library, ending) {}
 
 void engine::move_to(transport_state to) noexcept {
+  scoped_lock lock(mutex_);
+  // A transport that hung stays so, whatever its threads still come to.
+  if (state.load(std::memory_order_relaxed) == transport_state::hung) return;
   state.store(to, std::memory_order_release);
   emit::transport_state(log, options.epoch, static_cast<std::uint64_t>(to));
 }

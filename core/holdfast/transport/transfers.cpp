@@ -163,8 +163,9 @@ void connection_set::destroy_key(connection& c, cached_key& key) noexcept {
   *link = key.next;
   --c.key_count;
   keys_.fetch_sub(1, std::memory_order_relaxed);
-  wire_.destroy_key(key.handle);
+  // Told before the library is called: a key that goes too early is then named as such.
   tell(log_, c, key, key_step::destroyed);
+  wire_.destroy_key(key.handle);
   delete &key;
 }
 

@@ -159,12 +159,16 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
 
   bool may_delete = true;
   if (auto started = made->start(may_delete); !started) {
-    made->move_to(transport_state::absent);
-    if (!may_delete) {
+    if (may_delete) {
+      // Reported absent when nothing of it is left.
+      made.reset();
+      emit::transport_state(log, values.epoch, static_cast<std::uint64_t>(transport_state::absent));
+    } else {
       // The library did not return in time: whatever its threads still use stays, for ever.
       const std::uint64_t operations = made->table.outstanding();
       const std::uint64_t registrations = made->memory.regions();
       emit::teardown_hung(log, values.epoch, operations, registrations);
+      made->move_to(transport_state::absent);
       static_cast<void>(made.release());
     }
     return std::unexpected(started.error());

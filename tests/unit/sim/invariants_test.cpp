@@ -4,6 +4,7 @@
 
 #include <properties/invariants/looks.hpp>
 #include <properties/invariants/registry.hpp>
+#include <sim/drivers/ucp_double.hpp>
 #include <sim/kernel/world.hpp>
 
 #include <holdfast/base/error.hpp>
@@ -183,6 +184,14 @@ told& settle(told& t) {
 told& admit(told& t) {
   t.core(event_id::quarantine_entered, 1, 2, 9, 512, 4, 1 << 2);
   return t.core(event_id::quarantine_awaits, 1, 2, 9, 20, 0, 0);
+}
+using ucp_double::function;
+told& call(told& t, std::uint32_t fiber, function what, std::uint64_t object) {
+  return t.on_fiber(fiber).device(hardware_event::driver_call, what, object);
+}
+// Worker 1 of context 1 on the progress thread.
+told& open_worker(told& t) {
+  return call(call(t, progress, function::ucp_worker_create, 1), progress, function::ucp_worker_query, 1);
 }
 told& complete(told& t) { return t.core(event_id::quarantine_left, 1, 2, 9, 512, 2, 20); }
 told& end_shutdown(told& t) {
@@ -758,11 +767,11 @@ const wrong all_wrong[] = {
      }},
     {"TP-I6", "an endpoint closed before its idle key",
      [](told& t) {
-       t.core(event_id::endpoint_state, 8, 3, 0).core(event_id::key_state, 4, 3, 7, 0).core(event_id::endpoint_state, 8, 3, 2);
+       t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::key_state, 4, 3, 7, 0).core(event_id::endpoint_state, 8, 3, 2, 0);
      }},
     {"TP-I6", "an endpoint used after its end",
      [](told& t) {
-       t.core(event_id::endpoint_state, 8, 3, 0).core(event_id::endpoint_state, 8, 3, 3);
+       t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 3, 0);
        t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_submitted, 20, 3);
      }},
     {"TP-I7", "sleep with work queued",
@@ -802,6 +811,155 @@ const wrong all_wrong[] = {
        t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
        t.core(event_id::transport_state, 1, 1);
      }},
+    {"TP-I1", "a callback after the exit",
+     [](told& t) {
+       build(t);
+       start_get(t);
+       finish_get(t);
+       t.on_fiber(progress).device(hardware_event::driver_callback, 30, 0);
+     }},
+    {"TP-I3", "a record that ends while the library has its request",
+     [](told& t) {
+       build(open_worker(t));
+       start_get(t);
+       open_worker(t).core(event_id::operation_orphaned, 20, 3, 5000).core(event_id::operation_ended, 20, 1, 0);
+     }},
+    {"TP-I4", "a sweep after the first of two destructions",
+     [](told& t) {
+       call(open_worker(t), progress, function::ucp_worker_query, 2);
+       t.device(hardware_event::driver_worker_destroyed, 1, 0).core(event_id::table_swept, 1, 1);
+     }},
+    {"TP-I5", "a map by the progress thread",
+     [](told& t) { call(open_worker(t), progress, function::ucp_mem_map, 1); }},
+    {"TP-I5", "a worker that two threads use",
+     [](told& t) { call(open_worker(t), app, function::ucp_worker_progress, 1); }},
+    {"TP-I5", "a key destroyed by a thread that has no worker",
+     [](told& t) { call(open_worker(t), app, function::ucp_rkey_destroy, 1); }},
+    {"TP-I6", "a GET on an endpoint of the library that was closed",
+     [](told& t) {
+       call(call(open_worker(t), progress, function::ucp_ep_close_nbx, 4), progress, function::ucp_get_nbx, 4);
+     }},
+    {"TP-I6", "an endpoint closed a second time",
+     [](told& t) {
+       t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 2, 0);
+       t.core(event_id::endpoint_state, 8, 3, 3, 0);
+     }},
+    {"TP-I7", "work that lies in the queue when nothing can run any more",
+     [](told& t) {
+       t.core(event_id::progress_state, 1, 2, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 0).stuck();
+     }},
+    {"TP-I8", "wakes with nothing to do",
+     [](told& t) {
+       for (int i = 0; i < 1200; ++i) t.core(event_id::progress_woke, 1, 1);
+     }},
+    {"TP-I11", "an incarnation that was declared dead",
+     [](told& t) {
+       t.core(event_id::peer_declared_dead, 100, 200, 0).core(event_id::hello_accepted, 3, 100, 200, 1);
+       t.core(event_id::connection_state, 3, 100, 200, 2);
+     }},
+    {"TP-I18", "an endpoint through memory that outlives its connection",
+     [](told& t) {
+       t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 9, 3, 0, 1);
+       t.core(event_id::endpoint_state, 8, 3, 3, 0);
+     }},
+    {"TP-I18", "a transfer that is forgotten on a parked endpoint",
+     [](told& t) {
+       build(t).device(hardware_event::driver_lane_shared, 1).core(event_id::endpoint_state, 8, 3, 0, 1);
+       start_get(t).core(event_id::endpoint_state, 8, 3, 5, 1);
+     }},
+    {"TP-I18", "a transfer that waits for a closed connection",
+     [](told& t) {
+       build(t);
+       start_get(t).core(event_id::connection_state, 3, 100, 200, 6);
+     }},
+    {"TP-I18", "a transfer that waits for a lost peer for ever",
+     [](told& t) {
+       build(t);
+       start_get(t).core(event_id::connection_state, 3, 100, 200, 4).stuck();
+     }},
+    {"TP-I18", "an attempt without an end",
+     [](told& t) { t.core(event_id::connection_state, 3, 0, 0, 0).rest(); }},
+    {"TP-I18", "an orphan's waiter that was not told",
+     [](told& t) {
+       build(t);
+       start_get(t).core(event_id::operation_orphaned, 20, 3, 5000).device(hardware_event::driver_get_completed, 30, 0, 5000);
+       t.device(hardware_event::driver_callback, 30, 0).core(event_id::operation_ended, 20, 1, 0);
+       t.core(event_id::hold_dropped, 9, 7, 0).core(event_id::buffer_returned, 9, 20, 1);
+       give_back(t).forgiven().rest();
+     }},
+    {"TP-I19", "a failure told twice",
+     [](told& t) { t.core(event_id::transport_failed, 1).core(event_id::transport_failed, 1); }},
+    {"TP-I20", "a second witness",
+     [](told& t) {
+       t.core(event_id::witness_issued, 1, 0).core(event_id::witness_issued, 1, 0);
+     }},
+    {"TP-I20", "a teardown without an end",
+     [](told& t) { t.core(event_id::transport_state, 1, 3).rest(); }},
+    {"TP-I20", "a witness with one of two workers",
+     [](told& t) {
+       call(open_worker(t), progress, function::ucp_worker_query, 2).core(event_id::progress_state, 1, 0, 0);
+       t.device(hardware_event::driver_worker_destroyed, 1, 0).device(hardware_event::driver_context_closed, 1, 0);
+       t.core(event_id::witness_issued, 1, 0);
+     }},
+    {"TP-I26", "pages unmapped that a late reader may ask for",
+     [](told& t) {
+       build(open_worker(t));
+       give_back(t);
+       start_shutdown(t);
+       retire(t);
+       unmap(t).core(event_id::arena_settled, 7, 7, mib, 0).core(event_id::ledger_released, 1, mib, 0);
+       t.device(hardware_event::pages_returned, 50, mib);
+     }},
+    {"TP-I27", "a connection that serves a revoked peer",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
+       t.core(event_id::peer_revoked, 100, 200, 1, 0, 0);
+     }},
+    {"TP-I27", "a revocation by flush that says that reads stop",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 5);
+       t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 2, 0);
+       t.core(event_id::peer_revoked, 100, 200, 1, 0, 1);
+     }},
+    {"TP-I29", "an absent backend with a worker",
+     [](told& t) { open_worker(t).core(event_id::transport_state, 1, 1); }},
+    {"TP-I29", "a call of an absent backend",
+     [](told& t) { call(t.core(event_id::transport_state, 1, 1), app, function::ucp_cleanup, 1); }},
+    {"TP-I30", "a call of the library under a lock",
+     [](told& t) {
+       t.under_a_lock([](told& locked) { call(locked, progress, function::ucp_worker_progress, 1); });
+     }},
+    {"TP-I30", "a program that runs on the progress thread",
+     [](told& t) {
+       t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0).device(hardware_event::op_began, 1);
+     }},
+    {"TP-I31", "a GET that is said to work and never did",
+     [](told& t) { t.core(event_id::transport_capabilities, 1, 11301, 1 << 1, 0, 0); }},
+    {"TP-I31", "another version than the library's",
+     [](told& t) { t.core(event_id::transport_capabilities, 1, 11302, 0, 0, 0); }},
+    {"TP-I31", "a GET that is reported absent",
+     [](told& t) {
+       t.core(event_id::transport_capabilities, 1, 11301, 0, 0, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 0);
+     }},
+    {"TP-I31", "shared memory that is reported absent",
+     [](told& t) {
+       t.core(event_id::transport_capabilities, 1, 11301, 0, 0, 0).core(event_id::endpoint_state, 8, 3, 0, 1);
+     }},
+    {"TP-I32", "a context that two transports use",
+     [](told& t) { call(open_worker(t), app, function::ucp_worker_create, 1).rest(); }},
+    {"model connection", "an attempt that drains",
+     [](told& t) { t.core(event_id::connection_state, 3, 0, 0, 0).core(event_id::connection_state, 3, 0, 0, 3); }},
+    {"model endpoint", "an end without a close",
+     [](told& t) { t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 4, 0); }},
+    {"model operation", "a callback of what was not posted",
+     [](told& t) {
+       t.core(event_id::transport_state, 1, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 2);
+       t.core(event_id::operation_submitted, 20, 3).core(event_id::operation_ended, 20, 1, 0);
+     }},
+    {"model transport", "gone without a sweep",
+     [](told& t) { t.core(event_id::transport_state, 1, 0).core(event_id::transport_state, 1, 6); }},
+    {"model worker", "sleep without an arming",
+     [](told& t) { t.core(event_id::progress_state, 1, 0, 0).core(event_id::progress_state, 1, 2, 0); }},
     {"model arena", "an unmap of an arena in service",
      [](told& t) {
        build(t);

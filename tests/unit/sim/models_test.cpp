@@ -122,6 +122,173 @@ class shutdown_model : public told {
   shutdown_model() : told("shutdown") { tell(event_id::pool_opened, 1, 0, 0, 0, 0, 0); }
 };
 
+class endpoint_model : public told {
+ protected:
+  endpoint_model() : told("endpoint") {}
+  // Endpoint 8 of connection 3. States and lanes in the order of the event.
+  void move(int state, int lane = 0) { tell(event_id::endpoint_state, 8, 3, state, lane); }
+};
+class connection_model : public told {
+ protected:
+  connection_model() : told("connection") { tell(event_id::transport_state, 1, 0); }
+  void move(int state) { tell(event_id::connection_state, 3, 100, 200, state); }
+  void ready() {
+    move(0);
+    move(1);
+    tell(event_id::hello_accepted, 3, 100, 200, 1);
+    move(2);
+  }
+};
+class operation_model : public told {
+ protected:
+  operation_model() : told("operation") { tell(event_id::transport_state, 1, 0); }
+  void post() {
+    tell(event_id::operation_accepted, 20, 100, 200, 64, 0).tell(event_id::buffer_lent, 9, 20, 200);
+    tell(event_id::operation_submitted, 20, 3).tell(event_id::operation_posted, 20);
+  }
+  void end(int exit) { tell(event_id::operation_ended, 20, exit, 0); }
+};
+class transport_model : public told {
+ protected:
+  transport_model() : told("transport") { move(0); }
+  void move(int state) { tell(event_id::transport_state, 1, state); }
+};
+class worker_model : public told {
+ protected:
+  worker_model() : told("worker") {
+    tell(event_id::transport_state, 1, 0);
+    move(0);
+  }
+  void move(int state, int queued = 0) { tell(event_id::progress_state, 1, state, queued); }
+};
+
+TEST_F(endpoint_model, accepts_a_forced_close_after_a_failure_and_a_parked_end) {
+  const std::uint64_t before = taken("Parked", "worker destroyed");
+  for (const int state : {0, 1, 3, 4}) move(state);
+  for (const int state : {0, 2, 5}) move(state, 1);
+  tell(event_id::worker_destroyed, 1);
+  move(4, 1);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("Parked", "worker destroyed"), before + 1);
+}
+
+TEST_F(endpoint_model, refuses_a_forced_close_without_an_error_mode) {
+  move(0, 1);
+  move(3, 1);
+  EXPECT_EQ(broken(), "endpoint 8 of host a met \"closed by force\" in Open");
+}
+
+TEST_F(endpoint_model, refuses_to_park_what_can_be_closed_by_force) {
+  move(0);
+  move(5);
+  EXPECT_EQ(broken(), "endpoint 8 of host a met \"given up\" in Open");
+}
+
+TEST_F(endpoint_model, refuses_a_second_failure) {
+  for (const int state : {0, 1, 1}) move(state);
+  EXPECT_EQ(broken(), "endpoint 8 of host a met \"error handler\" in Failed");
+}
+
+TEST_F(connection_model, accepts_a_life_that_ends_with_a_loss) {
+  ready();
+  tell(event_id::operation_accepted, 20, 100, 200, 64, 0).tell(event_id::operation_submitted, 20, 3);
+  move(4);
+  tell(event_id::operation_orphaned, 20, 3, 64);
+  move(6);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(connection_model, refuses_an_end_while_somebody_waits) {
+  ready();
+  tell(event_id::operation_accepted, 20, 100, 200, 64, 0).tell(event_id::operation_submitted, 20, 3);
+  move(3);
+  move(6);
+  EXPECT_EQ(broken(), "connection 3 of host a met \"ended\" in Draining");
+}
+
+TEST_F(connection_model, refuses_to_be_ready_without_a_hello) {
+  for (const int state : {0, 1, 2}) move(state);
+  EXPECT_EQ(broken(), "connection 3 of host a met \"ready\" in Greeting");
+}
+
+TEST_F(connection_model, refuses_a_second_loss) {
+  ready();
+  move(4);
+  move(4);
+  EXPECT_EQ(broken(), "connection 3 of host a met \"peer lost\" in Lost");
+}
+
+TEST_F(operation_model, accepts_an_orphan_whose_callback_comes_after_all) {
+  post();
+  tell(event_id::operation_orphaned, 20, 3, 64).tell(event_id::get_abandoned, 9);
+  end(1);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(operation_model, accepts_a_sweep_after_the_destruction_only) {
+  post();
+  tell(event_id::worker_destroyed, 1);
+  end(3);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(operation_model, refuses_a_sweep_before_the_destruction) {
+  post();
+  end(3);
+  EXPECT_EQ(broken(), "operation 20 of host a met \"swept\" in Posted");
+}
+
+TEST_F(operation_model, refuses_a_second_exit) {
+  post();
+  end(1);
+  end(1);
+  EXPECT_EQ(broken(), "operation 20 of host a met \"callback\" in Ended");
+}
+
+TEST_F(transport_model, accepts_an_end_that_was_asked_for_and_one_that_was_not) {
+  for (const int state : {2, 3, 4, 5, 6, 0, 2}) move(state);
+  tell(event_id::transport_failed, 1);
+  for (const int state : {3, 7}) move(state);
+  EXPECT_EQ(broken(), "");
+}
+
+TEST_F(transport_model, refuses_a_sweep_of_a_worker_that_is_there) {
+  for (const int state : {2, 3, 5}) move(state);
+  EXPECT_EQ(broken(), "transport 1 of host a met \"worker destruction returned\" in Closing");
+}
+
+TEST_F(worker_model, accepts_sleep_wake_and_a_withdrawn_arming) {
+  const std::uint64_t before = taken("Arming", "busy, or work after all");
+  move(1);
+  move(2);
+  tell(event_id::progress_woke, 1, 2);
+  move(1);
+  tell(event_id::operation_submitted, 20, 3);
+  move(1);
+  tell(event_id::worker_destroyed, 1);
+  move(3);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(taken("Arming", "busy, or work after all"), before + 2);
+}
+
+TEST_F(worker_model, refuses_sleep_with_work_queued) {
+  move(1);
+  move(2, 1);
+  EXPECT_EQ(broken(), "worker 1 of host a met \"armed, still nothing\" in Arming");
+}
+
+TEST_F(worker_model, refuses_a_call_of_the_library_from_sleep) {
+  move(1);
+  move(2);
+  tell(event_id::operation_submitted, 20, 3);
+  EXPECT_EQ(broken(), "worker 1 of host a met \"an operation is handed over\" in Sleeping");
+}
+
+TEST_F(worker_model, refuses_to_stop_before_its_worker_is_destroyed) {
+  move(3);
+  EXPECT_EQ(broken(), "worker 1 of host a met \"stopped\" in Working");
+}
+
 TEST_F(arena_model, counts_the_transitions_of_a_life) {
   const std::uint64_t before = taken("Retiring", "settled");
   map();
