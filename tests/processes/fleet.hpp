@@ -3,9 +3,8 @@
 // Why this exists: whoever kills must know afterwards what was his doing and what was not. The fleet expects every end
 // that it caused; any other end of a process, any sentence of a node, and any answer that does not come is a failure.
 //
-// One end is nobody's doing: in UCX 1.13.1 a process that serves over tcp aborts inside the library when a reader's
-// connection breaks while his requests wait (docs/driver-conformance.md, `loss_reader`). It is recognized by the
-// library's own words, counted, and treated as a kill.
+// Some ends are nobody's doing but the library's. They are recognized by its own words or functions in the log, counted
+// by name, and treated as kills; `defects` in fleet.cpp lists them.
 //
 // Ownership   The fleet owns its processes; none is left when it is destroyed.
 // Units       Durations.
@@ -88,8 +87,8 @@ class fleet {
   void note_loss() noexcept { ++losses_; }
   const std::vector<std::string>& failures() const noexcept { return failures_; }
   void fail(std::string sentence);
-  /// Lives that the library ended, see above.
-  std::uint64_t fallen() const noexcept { return fallen_; }
+  /// Lives that the library ended, see above: how many by each of its defects.
+  const std::map<std::string, std::uint64_t>& fallen() const noexcept { return fallen_; }
   /// Sums over all lives of what their last `state` or `ended` said.
   const std::map<std::string, std::uint64_t>& sums() const noexcept { return sums_; }
 
@@ -118,7 +117,8 @@ class fleet {
   const shape how_;
   std::vector<member> members_;
   std::vector<std::string> failures_;
-  std::uint64_t losses_ = 0, fallen_ = 0, last_seed_;
+  std::uint64_t losses_ = 0, last_seed_;
+  std::map<std::string, std::uint64_t> fallen_;
   std::map<std::string, std::uint64_t> sums_;
 };
 

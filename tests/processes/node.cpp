@@ -7,6 +7,7 @@
 #include <holdfast/runtime/runtime.hpp>
 #include <holdfast/runtime/ucx_device.hpp>
 
+#include <execinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,6 +26,14 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr auto shutdown_deadline = 3s;
+
+// Where it fell, for whoever reads the log; the system's own end follows.
+void say_where(int number) noexcept {
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 64), STDERR_FILENO);
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
 
 class node {
  public:
@@ -312,6 +321,10 @@ int run_node(const std::vector<std::string>& words) {
   // It may have died before that was asked for.
   if (std::to_string(::getppid()) != values.at("parent")) return 1;
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGABRT, &say_where);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  ::signal(SIGSEGV, &say_where);  // sanitizers say it themselves
+#endif
   return node(values).run();
 }
 

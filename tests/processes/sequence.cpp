@@ -227,7 +227,7 @@ void troubles::run() {
   for (const char* name :
        {"fetched", "failed", "cancelled", "unknown", "refused", "bytes", "connects", "ended_operations"})
     if (const auto found = nodes_.sums().find(name); found != nodes_.sums().end()) count(name, found->second);
-  count("fallen", nodes_.fallen());
+  for (const auto& [name, times] : nodes_.fallen()) count(name.c_str(), times);
 }
 
 }  // namespace

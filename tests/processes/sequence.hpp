@@ -32,7 +32,7 @@ struct sequence {
 
 struct sequence_result {
   std::vector<std::string> failures;
-  /// What was done, and what nodes counted: kills, stops, starts, ends, cuts, fallen, fetched, failed, ...
+  /// What was done, and what nodes counted: kills, stops, starts, ends, cuts, fetched, failed, ...
   std::map<std::string, std::uint64_t> counts;
   std::string text() const;
 };
