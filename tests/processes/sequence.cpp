@@ -168,7 +168,10 @@ void troubles::make_well() {
       if (all) return;
       continue;
     }
-    if (deaf.empty()) continue;
+    // Who fell meanwhile is what the others missed.
+    bool fell = false;
+    for (unsigned i = 0; i < nodes_.size(); ++i) fell = fell || nodes_.state(i) == condition::absent;
+    if (deaf.empty() || fell) continue;
     if (!what_.shape.memory || !out_.counts.contains("kills") || std::exchange(deaf_before, true)) {
       for (const auto& [node, seen] : deaf)
         nodes_.fail("node " + std::to_string(node) +
@@ -189,16 +192,15 @@ void troubles::check_books() {
       auto seen = nodes_.numbers(i);
       if (seen.empty()) return false;
       const std::uint64_t orphaned = seen["orphaned"];
-      last = "posted " + std::to_string(seen["posted"]) + ", queued " + std::to_string(seen["queued"]) + ", orphaned " +
-             std::to_string(orphaned) + ", transfers " + std::to_string(seen["transfers"]) + ", holds " +
-             std::to_string(seen["holds"]);
+      last.clear();
+      for (const auto& [name, value] : seen) last += ' ' + name + '=' + std::to_string(value);
       // Over tcp everything is called back. The close of a parked endpoint ends with the worker, as the endpoint does.
       return seen["posted"] <= orphaned + seen["parked"] && seen["queued"] == 0 && seen["transfers"] == orphaned &&
              seen["holds"] == orphaned && (what_.shape.memory || orphaned == 0);
     };
     const auto until = steady::now() + what_.shape.bound;
     while (!agree() && nodes_.state(i) == condition::running && steady::now() < until) nodes_.listen(20ms);
-    if (!agree()) nodes_.fail("node " + std::to_string(i) + ": the books do not agree: " + last);
+    if (!agree()) nodes_.fail("node " + std::to_string(i) + ": the books do not agree:" + last);
   }
 }
 
