@@ -158,10 +158,30 @@ class no_lock_in_foreign_hands final : public invariant {
       return (driver ? "the library of host " : "a program of host ") + std::string(ghost::host_name(w, e.host)) +
              " is entered with " + std::to_string(held) + " locks";
     });
+    if (e.kind == hardware_event::driver_call) return judge_call(w, e, b);
     if (driver) return;
     promise(w, e.fiber == 0xffffffff || (e.fiber != b.progress_fiber && e.fiber != b.registration_fiber), [&] {
       return named(w, e, "step", e.fields[0]) + " runs on a thread of the transport";
     });
+  }
+
+ private:
+  // What the library calls back inside `ucp_worker_progress` may take notes, and end nothing.
+  void judge_call(world& w, const logged_event& e, host_books& b) {
+    using sim::ucp_double::function;
+    const auto what = static_cast<function>(e.fields[0]);
+    if (what != function::ucp_ep_close_nbx && what != function::ucp_rkey_destroy && what != function::ucp_worker_destroy &&
+        what != function::ucp_get_nbx && what != function::ucp_mem_unmap)
+      return;
+    if (b.workers_open == 0 || e.host >= w.hosts().size() || !w.hosts()[e.host]->alive()) return;
+    for (const sim::ucp_double::worker* const one : sim::ucp_double::library_of(*w.hosts()[e.host]).workers) {
+      const worker_record* const known = b.workers.find(one->number);
+      if (known == nullptr || known->fiber != e.fiber) continue;
+      promise(w, !one->progressing, [&] {
+        return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(ghost::host_name(w, e.host)) +
+               " is called inside a callback of worker " + std::to_string(one->number);
+      });
+    }
   }
 };
 

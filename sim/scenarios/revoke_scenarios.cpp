@@ -22,7 +22,8 @@ class revoked final : public scenario {
   }
   std::vector<parameter> describe_parameters() const override {
     return {{"gets", "GETs in flight in each direction", 2, 1, 16},
-            {"machines", "1: both are processes of one machine; 2: of two; 3: the seed says", 3, 1, 3}};
+            {"machines", "1: both are processes of one machine; 2: of two; 3: the seed says", 3, 1, 3},
+            {"fails", "in how many of 1000 runs the library of one fails for good", 0, 0, 1000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "revoked");
@@ -63,6 +64,8 @@ class revoked final : public scenario {
     add("b/app", "get", {{"slot", 20}}, {{"name", "page-a"}});
     if (draw.chance(200)) made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
     if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 4), 1, "fail", 0});
+    if (p.at("fails") != 0 && draw.chance(static_cast<unsigned>(p.at("fails"))))
+      made.faults.push_back({"ucp.arm.busy", draw.chance(500) ? "a" : "b", draw.between(1, 20), 1, "error", 0});
     return made;
   }
   std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {

@@ -118,6 +118,9 @@ std::uint64_t operation_table::sweep() noexcept {
     {
       scoped_lock lock(mutex_);
       record = first_;
+      // A queued one is in its submitter's hands: the queue is closed, so he is refused and takes it back.
+      while (record != nullptr && record->phase_.load(std::memory_order_acquire) == operation::phase::queued)
+        record = record->next_;
       if (record == nullptr) return swept;
       unlink(*record);
       if (record->phase_.exchange(operation::phase::ended, std::memory_order_acq_rel) == operation::phase::posted)
