@@ -14,6 +14,8 @@
 #include <holdfast/platform/process.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -31,7 +33,8 @@ constexpr std::uint64_t finished_gate_id = 1;
 /// How long a device may take to end that nothing was registered with.
 constexpr platform::duration unused_end_bound = std::chrono::seconds(5);
 
-/// How long a shutdown may take that began because the device failed. Whoever asks for one meanwhile joins it.
+/// How long a shutdown may take that began because the device failed. Whoever asks for one meanwhile joins it, and waits no
+/// longer than he wanted.
 constexpr platform::duration failed_device_bound = std::chrono::seconds(10);
 
 /// The runtime is not going to be: the device runs already, and its threads must not be left behind. False: they did
@@ -96,9 +99,11 @@ class runtime::parts final : public weak_ref_counted<runtime::parts> {
   parts(platform::host& on, std::shared_ptr<books> opened) noexcept
       : host(on), kept(std::move(opened)), finished(finished_gate_id, kept->log) {}
 
-  void begin_shutdown(platform::time_point deadline) noexcept;
+  /// Answers until when this caller waits for the report: for ever if the shutdown ends by his deadline anyway, else his
+  /// deadline; another's shutdown may have longer.
+  platform::time_point begin_shutdown(platform::time_point deadline) noexcept;
   static task<void> run(task_context context, intrusive_ptr<parts> self, platform::time_point deadline);
-  static task<result<runtime_report>> wait(task_context context, intrusive_ptr<parts> self);
+  static task<result<runtime_report>> wait(task_context context, intrusive_ptr<parts> self, platform::time_point until);
   void run_without_waiting() noexcept;
   void note_end(result<device_end> end) noexcept;
   void finish(platform::time_point began) noexcept;
@@ -112,7 +117,8 @@ class runtime::parts final : public weak_ref_counted<runtime::parts> {
   const std::uint64_t process = platform::process_number();
   gate finished;
   gate::ticket entry;  // of the shutdown, until `run` has it; destroyed before its gate
-  platform::atomic<bool> begun{false};
+  static constexpr std::int64_t not_begun = std::numeric_limits<std::int64_t>::min();
+  platform::atomic<std::int64_t> ends_by{not_begun};  // the deadline of the shutdown that runs
   platform::atomic<bool> reported{false};
   runtime_report report;
 
@@ -215,19 +221,23 @@ platform::time_point cut_at(int percent, platform::time_point began, platform::t
 }  // namespace
 
 void runtime::start_shutdown(platform::time_point deadline, shutdown_handler handler) {
-  parts_->begin_shutdown(deadline);
+  const platform::time_point until = parts_->begin_shutdown(deadline);
   pinned::start_with_handler<result<runtime_report>>(
       parts_->kept->environment, shutdown_name, std::move(handler),
-      [&](task_context context) { return parts::wait(context, parts_); });
+      [&](task_context context) { return parts::wait(context, parts_, until); });
 }
 
-void runtime::parts::begin_shutdown(platform::time_point deadline) noexcept {
-  if (begun.exchange(true, std::memory_order_acq_rel)) return;
+platform::time_point runtime::parts::begin_shutdown(platform::time_point deadline) noexcept {
+  const std::int64_t asked = deadline.time_since_epoch().count();
+  std::int64_t running = not_begun;
+  if (!ends_by.compare_exchange_strong(running, asked, std::memory_order_acq_rel))
+    return asked < running ? deadline : platform::never;
   entry = finished.enter();
   finished.close();
   const task_context context(kept->environment, shutdown_name);
   intrusive_ptr<parts> self(this);
   if (!spawn(run(context, std::move(self), deadline))) run_without_waiting();
+  return platform::never;
 }
 
 task<void> runtime::parts::run(task_context context, intrusive_ptr<parts> owner, platform::time_point deadline) {
@@ -278,10 +288,12 @@ void runtime::parts::finish(platform::time_point began) noexcept {
   reported.store(true, std::memory_order_release);
 }
 
-task<result<runtime_report>> runtime::parts::wait([[maybe_unused]] task_context context, intrusive_ptr<parts> self) {
-  co_await self->finished.drain(platform::never);
-  if (!self->reported.load(std::memory_order_acquire)) co_return fail(error_code::cancelled, shutdown_name);
-  co_return self->report;
+task<result<runtime_report>> runtime::parts::wait([[maybe_unused]] task_context context, intrusive_ptr<parts> self,
+                                                  platform::time_point until) {
+  co_await self->finished.drain(until);
+  if (self->reported.load(std::memory_order_acquire)) co_return self->report;
+  const bool late = self->host.clock().now() >= until;
+  co_return fail(late ? error_code::timed_out : error_code::cancelled, shutdown_name);
 }
 
 }  // namespace holdfast::inline HOLDFAST_ABI

@@ -68,8 +68,10 @@ class runtime {
   platform::time_point now() const noexcept;
 
   /// Users stop first, owners give back after them: pinned memory, the device, what its witness proves. One deadline:
-  /// void(result<runtime_report>). Later callers join and get the same report. Cancelling gives up the notification;
-  /// errors: cancelled, out_of_memory, shutting_down (the executor was stopped).
+  /// void(result<runtime_report>). Later callers join and get the same report; one whose deadline comes before that of the
+  /// shutdown that runs (his own earlier one, or the runtime's after its device failed) is told `timed_out` then, while
+  /// it goes on, and may ask again. Cancelling gives up the notification; errors: timed_out, cancelled, out_of_memory,
+  /// shutting_down (the executor was stopped).
   template <class Token>
   auto async_shutdown(platform::time_point deadline, Token&& token) {
     return boost::asio::async_initiate<Token, void(result<runtime_report>)>(
