@@ -114,12 +114,12 @@ std::uint64_t ucx_backend::transport_epoch() const noexcept { return over_.epoch
 std::uint64_t ucx_backend::incarnation() const noexcept { return over_.incarnation(); }
 
 void ucx_backend::submit_map(pinned::map_request& request) noexcept {
-  if (!take_addresses(request.bytes)) return refuse(request, full_maps_);
+  if (!take_addresses(request.bytes)) return refuse(request, why_not::no_addresses);
   auto* const job = platform::heap_fault("ucx_backend.map") ? nullptr : new (std::nothrow) map_of_request(request, *this);
   if (job != nullptr && over_.submit_map(*job)) return;
   delete job;
   address_bytes_.fetch_sub(request.bytes, std::memory_order_relaxed);
-  refuse(request, refused_maps_);
+  refuse(request, why_not::ended);
 }
 
 bool ucx_backend::take_addresses(std::uint64_t bytes) noexcept {
@@ -153,10 +153,11 @@ result<void> ucx_backend::submit_get(pinned::get_request& request) noexcept {
   return submitted;
 }
 
-void ucx_backend::refuse(pinned::map_request& request, pinned::map_request*& among) noexcept {
+void ucx_backend::refuse(pinned::map_request& request, why_not why) noexcept {
   bool send = false;
   {
     scoped_lock lock(mutex_);
+    pinned::map_request*& among = why == why_not::ended ? refused_maps_ : full_maps_;
     request.next_map = among;
     among = &request;
     send = !std::exchange(courier_is_out_, true);

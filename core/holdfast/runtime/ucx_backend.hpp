@@ -54,7 +54,8 @@ class ucx_backend final : public pinned::backend {
     ucx_backend& of_;
   };
 
-  void refuse(pinned::map_request& request, pinned::map_request*& among) noexcept;
+  enum class why_not : bool { ended, no_addresses };
+  void refuse(pinned::map_request& request, why_not why) noexcept;
   void refuse(pinned::unmap_request& request) noexcept;
   void deliver_refusals() noexcept;
   bool take_addresses(std::uint64_t bytes) noexcept;
