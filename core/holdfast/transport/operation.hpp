@@ -102,7 +102,8 @@ class operation_table {
   void orphan(operation& record, std::uint64_t connection, std::size_t bytes) noexcept;
   /// Takes a record back that was admitted and could not be pushed: it is the caller's again and is told nothing.
   void retract(operation& record) noexcept;
-  /// Ends everything that is left, in the order of admission. Only after the worker's destruction returned.
+  /// Ends everything that was handed to the library and is left, in the order of admission. What is being submitted stays:
+  /// its submitter finds the queue closed and takes it back. Only after the worker's destruction returned.
   std::uint64_t sweep() noexcept;
   /// The transport hangs: tells whoever waits for a record that is left that its fate is unknown. The records stay.
   void tell_unknown() noexcept;
