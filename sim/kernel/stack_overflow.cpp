@@ -11,6 +11,10 @@
 #include <cstdint>
 #include <string>
 
+#if defined(HOLDFAST_ASAN)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace holdfast::sim {
 
 namespace {
@@ -29,6 +33,11 @@ std::byte* make_stack() {
   kernel_scope kernel;
   world& w = world::current();
   const fiber& self = *w.running();
+#if defined(HOLDFAST_ASAN)
+  // The fiber has moved, as far as the tool is concerned. Its frames below are left for good.
+  __sanitizer_start_switch_fiber(nullptr, spare_top - spare_bytes, spare_bytes);
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
   const std::string object = w.object_name(self.pending_object);
   w.violate_and_stop("stack overflow", self.name + " ran out of its stack of " + std::to_string(self.stack_bytes) +
                                            " bytes; its last operation was " + std::string(name_of(self.pending)) +
@@ -36,6 +45,7 @@ std::byte* make_stack() {
 }
 
 bool go_on_elsewhere(void* context) noexcept {
+  unpoison_stack({spare_top - spare_bytes, spare_bytes});  // whoever was here before was never unwound
   auto* const at = static_cast<ucontext_t*>(context);
   const auto top = reinterpret_cast<std::uintptr_t>(spare_top);
 #if defined(__x86_64__)
