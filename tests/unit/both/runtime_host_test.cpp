@@ -35,6 +35,29 @@ std::uint64_t events(runtime& rt, event_id id) {
   return count;
 }
 
+/// The host device, which begins its end when the test says.
+class late_device final : public device {
+ public:
+  explicit late_device(std::unique_ptr<device> behind) : behind_(std::move(behind)) {}
+  pinned::backend& backend() noexcept override { return behind_->backend(); }
+  void begin_end(platform::time_point deadline, std::move_only_function<void(result<device_end>)> told) override {
+    deadline_ = deadline;
+    told_ = std::move(told);
+    asked.add();
+  }
+  void end_now() {
+    asked.wait_for(1);
+    behind_->begin_end(deadline_, std::move(told_));
+  }
+
+  counter asked;
+
+ private:
+  const std::unique_ptr<device> behind_;
+  platform::time_point deadline_;
+  std::move_only_function<void(result<device_end>)> told_;
+};
+
 }  // namespace
 
 TEST(Runtime, LivesAndEndsWithNothingLeft) {
@@ -95,6 +118,34 @@ TEST(Runtime, DestroyedWithoutShutdownItCallsNoDriverAndLeaks) {
     // No arena yet, so there is nothing that would have to leak; the thread of the device is not waited for.
     const runtime gone = std::move(*made);
     expect(gone.incarnation() != 0, "it lived");
+  });
+}
+
+TEST(Runtime, WhoJoinsALongerShutdownIsToldByHisOwnDeadline) {
+  run_on_side([](platform::host& host) {
+    conformance::keep_time_calm();
+    late_device* late = nullptr;
+    auto made = runtime::create(
+        host, small_options(),
+        [&late](platform::host& on, event_log& log, std::uint64_t incarnation) -> result<std::unique_ptr<device>> {
+          result<std::unique_ptr<device>> behind = host_device(willing)(on, log, incarnation);
+          if (!behind) return std::unexpected(behind.error());
+          auto wrapped = std::make_unique<late_device>(std::move(*behind));
+          late = wrapped.get();
+          return wrapped;
+        });
+    expect(made.has_value(), "a runtime can be made");
+    kept<result<runtime_report>> first, patient;
+    made->async_shutdown(made->now() + long_time, first.handler());
+    const auto joined = made->async_shutdown(made->now() + short_time, block);
+    expect(!joined && joined.error().code == error_code::timed_out, "the shorter deadline is kept");
+    made->async_shutdown(made->now() + long_time * 2, patient.handler());
+    expect(!first.came() && !patient.came(), "the shutdown goes on");
+    late->end_now();
+    expect(first.wait() && first.wait()->clean(), "who began it gets the report");
+    expect(patient.wait() && patient.wait()->clean(), "and so does who has more time than it");
+    const auto again = made->async_shutdown(made->now() + short_time, block);
+    expect(again && again->clean(), "and who asks again");
   });
 }
 
