@@ -62,6 +62,7 @@ class key_condemned_in_use final : public mark_detector {
   invariants::id_table<used> key_of_;
 };
 
+bool somebody_is_told(const logged_event&) { return true; }
 bool swept_something(const logged_event& e) { return e.fields[1] != 0; }
 
 const mark_registrar<get_ended_inline> tp_h7{"TP-H7", "a GET ended inside the call that posted it"};
@@ -69,6 +70,8 @@ const mark_registrar<single_event<event_id::table_swept, swept_something>> tp_h1
     "TP-H10", "a worker was destroyed with operations in the table"};
 const mark_registrar<key_condemned_in_use> tp_h16{"TP-H16",
                                                   "a key was condemned before a GET posted with it had ended"};
+const mark_registrar<single_event<event_id::loss_sent, somebody_is_told>> tp_h44{
+    "TP-H44", "an embedder who asked for it was told of the loss of a peer"};
 
 }  // namespace
 

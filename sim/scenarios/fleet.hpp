@@ -69,6 +69,8 @@ struct fleet_settings {
   std::size_t keys_max = 64;
   /// Silence under GETs after which a peer is suspected; 0: never.
   std::int64_t suspect_after_ns = 0;
+  /// Whether hosts ask to be told of peers that are lost.
+  bool watch_losses = false;
   /// Whether hosts start in the calm, so that trouble and faults begin when every host is up.
   bool calm_start = true;
   /// Time that the shutdown at the end of a host gets.

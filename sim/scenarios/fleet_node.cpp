@@ -39,6 +39,8 @@ bool fleet_node::open() {
   values.max_connections = std::max<std::size_t>(16, 2 * of.settings.hosts.size() + 2);
   values.max_keys = of.settings.keys_max;
   values.peer_suspect_after = hf::platform::duration{of.settings.suspect_after_ns};
+  if (of.settings.watch_losses)
+    ucx.lost = [&f = of, &h = machine](const hf::transport::peer_loss& what) { f.loss_told(h, what); };
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
   core.emplace(std::move(*made));
@@ -122,6 +124,12 @@ void run_node(fleet& f, host& h) {
   if (h.leaks_on_purpose() || (opened && !node.witnessed)) exit_process(f, h);
   kernel_scope kernel;
   f.host_ended(h.name());
+}
+
+void fleet::loss_told(host& h, const hf::transport::peer_loss& what) {
+  kernel_scope kernel;
+  if (!losses_told.emplace(h.name() + "@" + std::to_string(h.life()), what.connection).second)
+    the_world.violate("TP-I19", h.name() + " was told twice that it lost connection " + std::to_string(what.connection));
 }
 
 bool fleet::wait_for(published& entry) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace holdfast::sim {
 
@@ -68,6 +69,8 @@ class fleet final : public interpreter, public listener {
   plan owned_plan;
   std::optional<workload> work;
   void on_event(world&, const logged_event& e) override;
+  /// A host was told that a peer is lost: once for each connection (TP-I19).
+  void loss_told(host& h, const holdfast::transport::peer_loss& what);
   /// Compares the ledger of `h` with the events of its changes, whenever its lock is released (PM-I7).
   void watch_ledger(host& h);
 
@@ -77,6 +80,7 @@ class fleet final : public interpreter, public listener {
   std::map<std::string, published> board;
   std::map<std::string, latch> lanes_done;
   latch patience_lost;
+  std::set<std::pair<std::string, std::uint64_t>> losses_told;  // life of a host, number of its connection
   bool trouble_ended = false;
   std::set<std::string> starting;  // for the first time
   std::set<std::string> working;   // their lanes have not ended

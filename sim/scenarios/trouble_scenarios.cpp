@@ -35,7 +35,7 @@ std::string of_life(const std::string& fiber, std::int64_t life) {
   return life == 1 ? fiber : fiber + "@" + std::to_string(life);
 }
 
-class crash_and_restart final : public scenario {
+class crash_and_restart : public scenario {
  public:
   std::string_view name() const noexcept override { return "crash-and-restart"; }
   std::string_view text() const noexcept override {
@@ -80,6 +80,20 @@ class crash_and_restart final : public scenario {
   std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
+    return start_fleet(w, how, what);
+  }
+};
+
+class losses_told final : public crash_and_restart {
+ public:
+  std::string_view name() const noexcept override { return "losses-told"; }
+  std::string_view text() const noexcept override {
+    return "crash-and-restart, and hosts ask to be told of peers that are lost: once for each connection (TP-H44)";
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+    fleet_settings how;
+    how.hosts = {"a", "b"};
+    how.watch_losses = true;
     return start_fleet(w, how, what);
   }
 };
@@ -470,6 +484,7 @@ class many_hosts final : public scenario {
 
 void add_trouble_scenarios() {
   add_scenario(std::make_unique<crash_and_restart>());
+  add_scenario(std::make_unique<losses_told>());
   add_scenario(std::make_unique<partitioned>());
   add_scenario(std::make_unique<paused>());
   add_scenario(std::make_unique<shared_memory>());

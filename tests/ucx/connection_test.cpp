@@ -13,8 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace holdfast::testing {
 namespace {
@@ -258,6 +261,37 @@ TEST(ucx_connection, somebody_else_at_the_expected_address_is_refused) {
   const auto stranger_there = own.net().async_connect(peer.address, peer_id{peer.identity.worker_id + 1, 0}, holdfast::block);
   ASSERT_FALSE(stranger_there);
   EXPECT_EQ(stranger_there.error().code, error_code::unreachable) << stranger_there.error().text();
+}
+
+TEST(ucx_connection, a_peers_death_is_told_once_and_an_orderly_close_is_none) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<tp::peer_loss> told;
+  peer_process closed({.bytes = 4096});
+  peer_process killed({.bytes = 4096});
+  side own({}, {}, [&](const tp::peer_loss& what) {
+    const std::scoped_lock lock(mutex);
+    told.push_back(what);
+    changed.notify_all();
+  });
+  ASSERT_FALSE(own.failure()) << own.failure()->text();
+  ASSERT_TRUE(own.net().async_connect(closed.address, closed.identity, holdfast::block));
+  ASSERT_TRUE(own.net().async_connect(killed.address, killed.identity, holdfast::block));
+  ASSERT_TRUE(own.net().async_close(closed.identity, own.in(5s), holdfast::block));
+  killed.signal(SIGKILL);
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, 10s, [&] { return !told.empty(); }));
+  }
+  EXPECT_TRUE(own.teardown(5s).proof.has_value());
+  const auto lost = own.events(event_id::peer_lost);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(own.events(event_id::loss_sent).size(), 1u);
+  const std::scoped_lock lock(mutex);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told.front().peer, killed.identity);
+  EXPECT_EQ(told.front().connection, lost.front().fields[2]);
+  EXPECT_EQ(told.front().reason, tp::loss_reason::error);
 }
 
 TEST(ucx_connection, two_sides_that_connect_at_once_end_with_one_connection) {

@@ -80,12 +80,13 @@ std::byte pattern(std::uint64_t seed, std::size_t at) noexcept {
 
 // ---- side -----------------------------------------------------------------------------------------------------------
 
-side::side(tp::settings values, ucx::wire_settings wire) : log_(host_.clock(), std::size_t{1} << 16, event_level::trace) {
+side::side(tp::settings values, ucx::wire_settings wire, tp::loss_handler lost)
+    : log_(host_.clock(), std::size_t{1} << 16, event_level::trace) {
   const ucx::ucp_table& table = loaded(log_);
   values.destroy_is_fence = ucx::destroying_is_fence(wire);
   wire.shared_memory = values.shared_memory;
   auto made = tp::transport::create(
-      host_, log_, [&] { return ucx::make_wire(table, log_, wire); }, values);
+      host_, log_, [&] { return ucx::make_wire(table, log_, wire); }, values, std::move(lost));
   if (made)
     transport_ = std::move(*made);
   else

@@ -36,7 +36,7 @@ std::byte pattern(std::uint64_t seed, std::size_t at) noexcept;
 /// One process's side: host, log, transport.
 class side {
  public:
-  explicit side(tp::settings values = {}, ucx::wire_settings wire = {});
+  explicit side(tp::settings values = {}, ucx::wire_settings wire = {}, tp::loss_handler lost = {});
   /// Tears down if the test did not.
   ~side();
   tp::transport& net() { return *transport_; }

@@ -12,6 +12,7 @@
 #include <holdfast/backends/ucx/load.hpp>
 #include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/runtime/device.hpp>
+#include <holdfast/transport/loss_watch.hpp>
 #include <holdfast/transport/settings.hpp>
 
 #include <string>
@@ -22,6 +23,8 @@ struct ucx_device_options {
   /// `incarnation` is the runtime's and is filled in.
   transport::settings transport;
   ucx::wire_settings wire;
+  /// Told of every peer that is lost, see transport/loss_watch.hpp.
+  transport::loss_handler lost;
   /// File name for the loader.
   std::string library = ucx::default_library;
 };

@@ -5,11 +5,13 @@
 
 #include <holdfast/transport/directory.hpp>
 #include <holdfast/transport/hello.hpp>
+#include <holdfast/transport/loss_watch.hpp>
 #include <holdfast/transport/operation.hpp>
 #include <holdfast/transport/wire.hpp>
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace holdfast::inline HOLDFAST_ABI::transport {
@@ -24,9 +26,6 @@ enum class endpoint_state : std::uint8_t { open, failed, flushing, forced, destr
 
 /// In the order of the event `endpoint_state`.
 enum class endpoint_lane : std::uint8_t { control, data };
-
-/// In the order of the event `peer_lost`.
-enum class loss_reason : std::uint8_t { error, restarted, protocol, declared };
 
 /// A key unpacked for one connection; kept until the connection ends or room is needed (spec/transport 4.8, 7.9).
 struct cached_key {
@@ -149,6 +148,8 @@ struct connection {
   bool forced = false;
   /// Lost to another connection of the same peer; its end is no loss of the peer.
   bool superseded = false;
+  /// Null if nobody watches, and once it was sent.
+  std::unique_ptr<loss_notice> notice;
   connect_request* connecting_waiters = nullptr;
   close_request* closing_waiters = nullptr;
 

@@ -59,7 +59,8 @@ void close_operation::exited(operation_exit, int) noexcept {
 
 connection_set::connection_set(event_log& log, const platform::clock& clock, const settings& values,
                                const peer_id& self, const platform::machine_identity& machine, wire& library,
-                               operation_table& table)
+                               operation_table& table, const platform::executor& executor,
+                               std::shared_ptr<const loss_handler> watch)
     : log_(log),
       clock_(clock),
       settings_(values),
@@ -67,6 +68,8 @@ connection_set::connection_set(event_log& log, const platform::clock& clock, con
       machine_(machine),
       wire_(library),
       table_(table),
+      executor_(executor),
+      watch_(std::move(watch)),
       directory_(log, values.max_connections),
       history_(4 * values.max_connections) {
   requested_.reserve(requests_max);
@@ -86,6 +89,13 @@ connection* connection_set::make(bool initiated) noexcept {
   if (platform::heap_fault("transport.connection")) return nullptr;
   auto* const c = new (std::nothrow) connection;
   if (c == nullptr) return nullptr;
+  if (watch_ != nullptr) {
+    if (!platform::heap_fault("transport.loss_notice")) c->notice.reset(new (std::nothrow) loss_notice(watch_));
+    if (c->notice == nullptr) {
+      delete c;
+      return nullptr;
+    }
+  }
   c->number = ++last_number_;
   c->initiated = initiated;
   c->initiator_number = c->number;
@@ -531,6 +541,9 @@ void connection_set::lose(connection& c, loss_reason reason) noexcept {
   end_data(c);
   // The force-close makes the library call back for everything outstanding; that, and nothing else, is their fence.
   close_endpoint(c, true);
+  if (c.superseded || c.loopback || c.notice == nullptr) return;
+  emit::loss_sent(log_, c.peer.worker_id, c.peer.incarnation, c.number);
+  loss_notice::send(std::move(c.notice), executor_, {c.peer, c.number, reason});
 }
 
 void connection_set::start_close(close_request& request) noexcept {

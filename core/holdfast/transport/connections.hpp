@@ -28,7 +28,8 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 class connection_set final : public wire_sink {
  public:
   connection_set(event_log& log, const platform::clock& clock, const settings& values, const peer_id& self,
-                 const platform::machine_identity& machine, wire& library, operation_table& table);
+                 const platform::machine_identity& machine, wire& library, operation_table& table,
+                 const platform::executor& executor, std::shared_ptr<const loss_handler> watch);
   ~connection_set();
 
   connection_directory& directory() noexcept { return directory_; }
@@ -138,6 +139,8 @@ class connection_set final : public wire_sink {
   const platform::machine_identity machine_;
   wire& wire_;
   operation_table& table_;
+  platform::executor executor_;
+  const std::shared_ptr<const loss_handler> watch_;  // null if nobody watches
   connection_directory directory_;
   incarnation_history history_;
   // To whom memory was offered while the worker lives: their reads through it cannot be stopped. Sorted.

@@ -11,7 +11,8 @@
 namespace holdfast::inline HOLDFAST_ABI::transport {
 
 engine::engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wire> its_wire,
-               platform::poller its_poller, const settings& values, const peer_id& itself)
+               platform::poller its_poller, const settings& values, const peer_id& itself,
+               std::shared_ptr<const loss_handler> watch)
     : host(its_host),
       log(its_log),
       options(values),
@@ -19,7 +20,8 @@ engine::engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wir
       poller(std::move(its_poller)),
       library(std::move(its_wire)),
       table(log, options.max_operations),
-      connections(log, host.clock(), options, self, platform::this_machine(), *library, table),
+      connections(log, host.clock(), options, self, platform::this_machine(), *library, table, host.executor(),
+                  std::move(watch)),
       loop(log, host.clock(), poller, *library, options, *this),
       ending(*this),
       memory(*library, ending) {}

@@ -35,7 +35,8 @@ enum class transport_state : std::uint8_t { probing, absent, running, closing, d
 
 struct engine final : progress_client {
   engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wire> its_wire,
-         platform::poller its_poller, const settings& values, const peer_id& itself);
+         platform::poller its_poller, const settings& values, const peer_id& itself,
+         std::shared_ptr<const loss_handler> watch);
 
   /// Starts both threads, opens the worker, listens. On failure nothing is left running and the context is closed,
   /// unless the library did not return within the start-up's bound: then `false` is in `may_delete`.

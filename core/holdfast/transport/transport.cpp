@@ -133,7 +133,7 @@ constexpr platform::duration stand_down_bound = std::chrono::seconds(1);
 transport::transport(std::unique_ptr<engine> made) noexcept : engine_(std::move(made)) {}
 
 result<std::unique_ptr<transport>> transport::create(platform::host& host, event_log& log, wire_factory factory,
-                                                     const settings& values) {
+                                                     const settings& values, loss_handler lost) {
   if (auto valid = validate(values); !valid) return std::unexpected(valid.error());
   peer_id self{values.worker_id, values.incarnation};
   if (self.worker_id == 0) self.worker_id = host.identity_seed().draw();
@@ -150,7 +150,9 @@ result<std::unique_ptr<transport>> transport::create(platform::host& host, event
   std::unique_ptr<engine> made;
   std::unique_ptr<transport> facade;
   try {
-    made = std::make_unique<engine>(host, log, std::move(*library), std::move(*poller), values, self);
+    std::shared_ptr<const loss_handler> watch;
+    if (lost) watch = std::make_shared<const loss_handler>(std::move(lost));
+    made = std::make_unique<engine>(host, log, std::move(*library), std::move(*poller), values, self, std::move(watch));
     facade.reset(new transport(nullptr));
   } catch (const std::bad_alloc&) {
     // A wire whose worker was never opened closes its context when it is destroyed.

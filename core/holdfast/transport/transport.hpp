@@ -22,6 +22,7 @@
 #include <holdfast/telemetry/event_log.hpp>
 #include <holdfast/transport/capabilities.hpp>
 #include <holdfast/transport/directory.hpp>
+#include <holdfast/transport/loss_watch.hpp>
 #include <holdfast/transport/operation.hpp>
 #include <holdfast/transport/registration.hpp>
 #include <holdfast/transport/requests.hpp>
@@ -65,8 +66,9 @@ class transport {
   /// most for `startup_timeout`. After an error no thread, descriptor, registration or endpoint is left, unless the
   /// library itself did not return: then the error is timed_out, its threads still run, and the host must live
   /// for ever, as must the log (`kept_for_ever`). A probe that fails is no error: see `get_works`.
+  /// `lost` is told of every peer that is lost, see loss_watch.hpp.
   static result<std::unique_ptr<transport>> create(platform::host& host, event_log& log, wire_factory factory,
-                                                   const settings& values);
+                                                   const settings& values, loss_handler lost = {});
   ~transport();
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;

@@ -70,6 +70,7 @@ std::vector<row> rows() {
       {"TP-H16",
        {event(key_used, 1, {5, 7}), event(key_state, 1, {5, 1, 1, 1})},
        {event(key_used, 1, {5, 7}), event(operation_ended, 1, {7, 1, 0}), event(key_state, 1, {5, 1, 1, 1})}},
+      {"TP-H44", {event(loss_sent, 1, {2, 3, 4})}, {event(peer_lost, 1, {2, 3, 4, 0, 0})}},
   };
 }
 
