@@ -2,6 +2,8 @@
 
 #include <properties/invariants/invariant.hpp>
 
+#include <algorithm>
+
 namespace holdfast::invariants {
 
 namespace {
@@ -35,7 +37,7 @@ class an_arena_is_in_one_place final : public invariant {
 class one_map_for_one_demand final : public invariant {
  public:
   one_map_for_one_demand()
-      : invariant("PM-I16", "misses that one arena can satisfy cause one map",
+      : invariant("PM-I16", "misses that one arena can satisfy cause one map, and a pooled arena is as large as its turn says",
                   {kind_of(event_id::growth_started)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.fields[2] != 0) return;  // a dedicated arena serves one request
@@ -43,6 +45,8 @@ class one_map_for_one_demand final : public invariant {
     promise(w, !pool.overlapped,
             [&] { return named(w, e, "pool", e.fields[0]) + " builds two pooled arenas at once"; });
     if (pool.claimed_event == 0 || w.violated()) return;
+    judge_size(w, e, b, pool);
+    if (w.violated()) return;
     const std::uint64_t wanted = (e.fields[3] + granule_bytes - 1) / granule_bytes;
     for (std::size_t i = 0; i < b.arenas.size(); ++i) {
       const arena_record& a = b.arenas.at(i);
@@ -54,6 +58,23 @@ class one_map_for_one_demand final : public invariant {
                std::to_string(b.arenas.id_at(i)) + " had room when the grower searched";
       });
     }
+  }
+
+ private:
+  // Each as large as all before it would say, up to the ceiling: a smaller one makes misses of requests that one arena
+  // could have served, a larger one is a registration that nobody allowed.
+  void judge_size(world& w, const logged_event& e, host_books& b, const pool_record& pool) {
+    if (b.arena_max_bytes == 0) return;
+    const std::uint64_t turn = pool.pooled_at_claim;
+    const bool at_the_ceiling = turn >= 64 || b.arena_initial_bytes > b.arena_max_bytes >> turn;
+    const std::uint64_t target = at_the_ceiling ? b.arena_max_bytes : b.arena_initial_bytes << turn;
+    const std::uint64_t unit = std::max(b.page_bytes, granule_bytes);
+    const std::uint64_t wanted = (std::max(target, e.fields[3]) + unit - 1) / unit * unit;
+    promise(w, e.fields[1] == wanted, [&] {
+      return named(w, e, "pool", e.fields[0]) + " grows by " + std::to_string(e.fields[1]) + " bytes for a request of " +
+             std::to_string(e.fields[3]) + "; after " + std::to_string(turn) + " pooled arenas it is the turn of " +
+             std::to_string(wanted);
+    });
   }
 };
 

@@ -352,6 +352,7 @@ void see_arena(sim::world& w, host_books& b, event_id id, const sim::logged_even
         if (const block_record* const block = b.blocks.find(region->block))
           if (pages_record* const pages = b.pages.find(block->pages)) pages->generation = f[0];
       if (a.adopted && a.live.empty()) a.empty_since = ghost::now(w, e);
+      if (pool_record* const pool = a.dedicated ? nullptr : ghost::pool_of(b, a)) ++pool->pooled;
       see_floor(w, b, e);
       break;
     case event_id::arena_retired:
@@ -360,6 +361,8 @@ void see_arena(sim::world& w, host_books& b, event_id id, const sim::logged_even
       a.reason = f[4];
       a.retired_at = ghost::now(w, e);
       a.retired_event = e.number;
+      if (pool_record* const pool = a.dedicated || a.published == 0 ? nullptr : ghost::pool_of(b, a); pool != nullptr && pool->pooled != 0)
+        --pool->pooled;
       see_floor(w, b, e);
       if (f[4] == retire_reason::shutdown)
         for (std::size_t i = 0; i < b.pools.size(); ++i)
@@ -527,7 +530,10 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       break;
     }
 
-    case event_id::growth_claimed: b.pools[f[0]].claimed_event = e.number; break;
+    case event_id::growth_claimed:
+      b.pools[f[0]].claimed_event = e.number;
+      b.pools[f[0]].pooled_at_claim = b.pools[f[0]].pooled;
+      break;
     case event_id::pool_opened: {
       pool_record& pool = b.pools[f[0]];
       pool = pool_record{};

@@ -227,6 +227,7 @@ struct pool_record {
   std::uint64_t sweep_event = 0;       // of its shutdown
   std::uint32_t growing = 0;           // pooled arenas that are being built
   std::uint64_t claimed_event = 0;
+  std::uint64_t pooled = 0, pooled_at_claim = 0;  // pooled arenas in service: now, and when a grower searched last
   bool overlapped = false;             // the growth that began last began beside another
   // The gates that its shutdown closed, in order: of operations, then of transfers.
   struct closed_gate {
@@ -351,6 +352,8 @@ struct host_books {
 
   std::vector<std::uint64_t> queued;         // operations accepted and not handed over
   std::vector<std::uint64_t> open_requests;  // in the library
+  // What its pools were told about the sizes of arenas; 0: nobody said.
+  std::uint64_t arena_initial_bytes = 0, arena_max_bytes = 0, page_bytes = 0;
   std::uint64_t registered_bytes = 0;        // over core's blocks, at the device, not confirmed gone
   std::uint64_t holds = 0;
   std::uint32_t registration_fiber = 0xffffffff, progress_fiber = 0xffffffff, gets_fiber = 0xffffffff;

@@ -103,6 +103,16 @@ void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_b
     the_gauge->look(w, host, books.of(host), registered_bytes);
 }
 
+void told_arena_sizes(sim::world&, std::uint16_t host, std::uint64_t initial_bytes, std::uint64_t max_bytes,
+                      std::uint64_t page_bytes) {
+  ghost& books = the_ghost();
+  if (host >= books.host_count() || !books.touched(host)) return;
+  host_books& b = books.of(host);
+  b.arena_initial_bytes = initial_bytes;
+  b.arena_max_bytes = max_bytes;
+  b.page_bytes = page_bytes;
+}
+
 void look_at_snapshot(sim::world& w, std::uint16_t host, const pinned::memory_snapshot& taken) {
   if (the_snapshot != nullptr) the_snapshot->look(w, host, taken);
 }

@@ -23,6 +23,10 @@ namespace holdfast::invariants {
 /// The gauge of registered bytes of the host with index `host`, at a quiet point of its ledger (PM-I36).
 void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_bytes);
 
+/// What the pools of that host were told about the sizes of arenas (PM-I16).
+void told_arena_sizes(sim::world& w, std::uint16_t host, std::uint64_t initial_bytes, std::uint64_t max_bytes,
+                      std::uint64_t page_bytes);
+
 /// A snapshot, taken at any time (PM-I51).
 void look_at_snapshot(sim::world& w, std::uint16_t host, const holdfast::pinned::memory_snapshot& taken);
 

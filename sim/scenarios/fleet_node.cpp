@@ -1,6 +1,8 @@
 #include <sim/scenarios/fleet_node.hpp>
 
+#include <properties/invariants/looks.hpp>
 #include <sim/hardware/fabric.hpp>
+#include <sim/hardware/host_memory.hpp>
 #include <sim/kernel/kernel_scope.hpp>
 
 namespace holdfast::sim {
@@ -45,6 +47,9 @@ bool fleet_node::open() {
   if (!made) return false;
   core.emplace(std::move(*made));
   user.pool = &core->pinned();
+  kernel_scope kernel;
+  invariants::told_arena_sizes(of.the_world, machine.index(), of.settings.pool.initial_arena_bytes,
+                               of.settings.pool.max_arena_bytes, memory_of(machine).page_bytes());
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include <sim/kernel/random.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -115,6 +116,47 @@ class arenas_come_and_go final : public scenario {
   }
 };
 
+class many_arenas final : public scenario {
+ public:
+  std::string_view name() const noexcept override { return "many-arenas"; }
+  std::string_view text() const noexcept override {
+    return "a pool grows by more arenas than a size has bits, each full when the next is asked for; then some go and smaller "
+           "requests come (PM-H20)";
+  }
+  std::vector<parameter> describe_parameters() const override {
+    return {{"arenas", "the most arenas, each taken by one request", 60, 1, 60},
+            {"granules", "ceiling of an arena, in granules of 4096", 3, 2, 8}};
+  }
+  plan generate(const parameters& p, std::uint64_t seed) const override {
+    auto draw = random_stream::derive(seed, name());
+    plan made;
+    const std::int64_t most = p.at("arenas");
+    // Mostly few: every one costs a registration.
+    const std::int64_t count =
+        draw.chance(300) ? most : static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(std::min<std::int64_t>(most, 8))));
+    const auto step = [&](std::string what, std::int64_t slot, std::int64_t bytes = 0) {
+      std::map<std::string, std::int64_t> numbers{{"slot", slot}};
+      if (bytes != 0) numbers["bytes"] = bytes;
+      made.ops.push_back(make_op("a/app", std::move(what), std::move(numbers)));
+    };
+    for (std::int64_t slot = 0; slot < count; ++slot) step("alloc", slot, p.at("granules") * granule);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      if (draw.chance(300)) step("free", static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(count))));
+      step("alloc", 60 + i, static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(p.at("granules") * granule))));
+    }
+    return made;
+  }
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+    scripted_settings how;
+    how.device.declared.get_works = false;
+    how.pool.initial_arena_bytes = 2 * granule;
+    how.pool.max_arena_bytes = static_cast<std::uint64_t>(p.at("granules") * granule);
+    how.pool.dedicated_arena_min = static_cast<std::uint64_t>((p.at("granules") + 1) * granule);
+    how.pool.registered_bytes_budget = static_cast<std::uint64_t>(64 * p.at("granules") * granule);
+    return start_scripted(w, how, what);
+  }
+};
+
 /// What a request near the end of 64 bits does to a ledger that has something out.
 class huge_requests final : public base_stage {
  public:
@@ -182,6 +224,7 @@ class huge_requests final : public base_stage {
 void add_pinned_hazards() {
   add_scenario(std::make_unique<device_limit>());
   add_scenario(std::make_unique<arenas_come_and_go>());
+  add_scenario(std::make_unique<many_arenas>());
   add_scenario(std::make_unique<base_scenario<huge_requests>>());
 }
 

@@ -188,6 +188,8 @@ void scripted_stage::main(host& machine) {
   if (made) {
     node.memory.emplace(std::move(*made));
     node.user.pool = &*node.memory;
+    invariants::told_arena_sizes(world_, machine.index(), how_.pool.initial_arena_bytes, how_.pool.max_arena_bytes,
+                                 memory_of(machine).page_bytes());
     world_.at_quiet_point(machine, hf::lock_ranks::base_ledger.rank, [this, &machine] {
       if (node_->memory) invariants::look_at_gauge(world_, machine.index(), node_->memory->registered_bytes());
     });

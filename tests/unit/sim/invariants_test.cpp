@@ -482,6 +482,18 @@ const wrong all_wrong[] = {
        build(t);
        t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0, 5000);
      }},
+    {"PM-I16", "a pooled arena smaller than its turn",
+     [](told& t) {
+       open(t, {});
+       invariants::told_arena_sizes(t.looking(), 0, mib / 2, 2 * mib, 4096);
+       t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, 8192, 0, 5000);
+     }},
+    {"PM-I16", "a pooled arena above the ceiling",
+     [](told& t) {
+       open(t, {});
+       invariants::told_arena_sizes(t.looking(), 0, mib / 2, mib / 2, 4096);
+       t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, 0, 5000);
+     }},
     {"PM-I17", "try_alloc maps",
      [](told& t) { t.core(event_id::try_alloc_began, 1, 64).core(event_id::growth_started, 1, mib, 0, 5000); }},
     {"PM-I17", "try_alloc fetches",
