@@ -76,9 +76,9 @@ std::string standing(Machine& m, int axes) {
   return out;
 }
 
-/// A model of one axis whose objects are found by number: the front end's table, its feed and its machines.
-/// Derived from by a class that turns events of the stream into events of the machine.
-template <class FrontEnd, class Initial>
+/// A model whose objects are found by number: the front end's table, its feed and its machines. `Initial`: the first state
+/// of each axis. Derived from by a class that turns events of the stream into events of the machine.
+template <class FrontEnd, class... Initial>
 class lifecycle : public model, public sim::check {
  public:
   using machine = boost::msm::back::state_machine<FrontEnd>;
@@ -89,7 +89,7 @@ class lifecycle : public model, public sim::check {
     return transitions_of<FrontEnd, typename FrontEnd::transition_table, boost::msm::front::none>();
   }
   std::vector<std::string_view> states() const final { return states_of(transitions()); }
-  std::string dot() const final { return draw(name(), source(), {Initial::name}, transitions()); }
+  std::string dot() const final { return draw(name(), source(), {Initial::name...}, transitions()); }
   sim::check& feed() noexcept final { return *this; }
 
   std::string_view id() const noexcept final { return id_; }
@@ -147,7 +147,7 @@ class lifecycle : public model, public sim::check {
     ++exercised;
     if ((m->process_event(event) & boost::msm::back::HANDLED_TRUE) != 0) return;
     w.violate(id(), name_ + " " + std::to_string(object) + " of host " + host_name(w, e.host) + " met \"" +
-                        std::string(Event::name) + "\" in " + standing(*m, 1));
+                        std::string(Event::name) + "\" in " + standing(*m, sizeof...(Initial)));
   }
   static std::string host_name(sim::world& w, std::uint16_t host) {
     return host < w.hosts().size() ? w.hosts()[host]->name() : std::to_string(host);
@@ -170,6 +170,36 @@ class lifecycle : public model, public sim::check {
   const std::vector<event_id> kinds_;
   machine prototype_;
   std::vector<machines> hosts_;
+};
+
+/// Objects that events name by their block until a map has answered, and by the region of that answer afterwards.
+template <class FrontEnd, class... Initial>
+class lifecycle_of_regions : public lifecycle<FrontEnd, Initial...> {
+ protected:
+  using base = lifecycle<FrontEnd, Initial...>;
+  using base::base;
+
+  void mapped(const sim::logged_event& e, std::uint64_t block, std::uint64_t region) { blocks_of(e.host)[region] = block; }
+  typename base::machine* find_region(const sim::logged_event& e, std::uint64_t region) {
+    const std::uint64_t* const block = blocks_of(e.host).find(region);
+    return block != nullptr ? this->find(e, *block) : nullptr;
+  }
+  template <class Event>
+  void of_region(sim::world& w, const sim::logged_event& e, std::uint64_t region, const Event& event) {
+    if (const std::uint64_t* const block = blocks_of(e.host).find(region)) this->happened(w, e, *block, event);
+  }
+
+ private:
+  void forget_all() final {
+    for (auto& blocks : blocks_) blocks.forget();
+  }
+  void forget_host(std::uint16_t host) final { blocks_of(host).forget(); }
+  invariants::id_table<std::uint64_t>& blocks_of(std::uint16_t host) {
+    if (blocks_.size() <= host) blocks_.resize(std::size_t{host} + 1);
+    return blocks_[host];
+  }
+
+  std::vector<invariants::id_table<std::uint64_t>> blocks_;  // by region
 };
 
 }  // namespace holdfast::models

