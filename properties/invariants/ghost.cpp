@@ -47,6 +47,8 @@ void host_books::forget() {
   replaced_incarnation.forget();
   queued.clear();
   open_requests.clear();
+  progress_calls = progress_batch = 0;
+  arena_initial_bytes = arena_max_bytes = page_bytes = 0;
   registered_bytes = 0;
   holds = 0;
   registration_fiber = progress_fiber = gets_fiber = no_fiber;
@@ -642,6 +644,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       o.kind = f[4];
       o.accepted_ns = e.time_ns;
       o.accepted_stalled_ns = ghost::stalled_ns(w, e.host);
+      o.accepted_fiber = e.fiber;
       b.queued.push_back(f[0]);
       if (f[4] != operation_kind::get) break;
       std::uint64_t& held = b.fibers[e.fiber].held_span;
@@ -794,6 +797,7 @@ using library_function = sim::ucp_double::function;
 
 void see_call(host_books& b, library_function f, const sim::logged_event& e) {
   const std::uint64_t object = e.fields[1];
+  if (f == library_function::ucp_worker_progress && e.fiber == b.progress_fiber) ++b.progress_calls;
   switch (f) {
     case library_function::ucp_worker_query:
     case library_function::ucp_worker_get_efd:
@@ -837,7 +841,12 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
   switch (id) {
     case hardware_event::driver_call: see_call(b, static_cast<library_function>(f[0]), e); break;
     case hardware_event::op_began: ++b.steps[f[0]].began; break;
-    case hardware_event::op_ended: ++b.steps[f[0]].ended; break;
+    case hardware_event::op_ended:
+      ++b.steps[f[0]].ended;
+      for (const std::uint64_t id : b.queued)
+        if (operation_record& o = b.operations[id]; o.accepted_fiber == e.fiber && o.calls_when_left == none)
+          o.calls_when_left = b.progress_calls;
+      break;
     case hardware_event::cancel_fired: ++b.cancelled; break;
     case hardware_event::pages_owned:
       b.pages[f[0]] = pages_record{.bytes = f[1], .owned = true};

@@ -192,6 +192,8 @@ struct operation_record {
   std::uint64_t exit = none;
   std::uint32_t accepted = 0, submitted = 0, posted = 0, orphaned = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
   std::int64_t accepted_ns = 0, accepted_stalled_ns = 0;
+  std::uint32_t accepted_fiber = 0xffffffff;
+  std::uint64_t calls_when_left = none;  // calls of the library's progress when its caller had gone on
   bool succeeded = false;
 };
 
@@ -352,6 +354,8 @@ struct host_books {
 
   std::vector<std::uint64_t> queued;         // operations accepted and not handed over
   std::vector<std::uint64_t> open_requests;  // in the library
+  std::uint64_t progress_calls = 0;          // of the library, on the progress thread
+  std::uint64_t progress_batch = 0;          // as the transport was told; 0: nobody said
   // What its pools were told about the sizes of arenas; 0: nobody said.
   std::uint64_t arena_initial_bytes = 0, arena_max_bytes = 0, page_bytes = 0;
   std::uint64_t registered_bytes = 0;        // over core's blocks, at the device, not confirmed gone

@@ -113,6 +113,11 @@ void told_arena_sizes(sim::world&, std::uint16_t host, std::uint64_t initial_byt
   b.page_bytes = page_bytes;
 }
 
+void told_progress_batch(sim::world&, std::uint16_t host, std::uint64_t calls) {
+  ghost& books = the_ghost();
+  if (host < books.host_count() && books.touched(host)) books.of(host).progress_batch = calls;
+}
+
 void look_at_snapshot(sim::world& w, std::uint16_t host, const pinned::memory_snapshot& taken) {
   if (the_snapshot != nullptr) the_snapshot->look(w, host, taken);
 }

@@ -27,6 +27,12 @@ void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_b
 void told_arena_sizes(sim::world& w, std::uint16_t host, std::uint64_t initial_bytes, std::uint64_t max_bytes,
                       std::uint64_t page_bytes);
 
+/// Calls of the library between two looks at the queue, as the transport of that host was told (TP-I15).
+void told_progress_batch(sim::world& w, std::uint16_t host, std::uint64_t calls);
+
+/// Two hosts that met, with nothing planned that could part them: whether a GET found its peer `connected` (TP-I11).
+void look_at_meeting(sim::world& w, std::uint16_t host, bool connected);
+
 /// A snapshot, taken at any time (PM-I51).
 void look_at_snapshot(sim::world& w, std::uint16_t host, const holdfast::pinned::memory_snapshot& taken);
 

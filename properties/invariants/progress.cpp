@@ -127,6 +127,28 @@ class work_wakes_the_progress_thread final : public invariant {
   }
 };
 
+class peers_do_not_delay_the_program final : public invariant {
+ public:
+  peers_do_not_delay_the_program()
+      : invariant("TP-I15", "however much peers send, what was submitted is handed over before the next batch of progress is over",
+                  {kind_of(hardware_event::driver_call)}) {}
+  void judge(world& w, const logged_event& e, host_books& b) override {
+    if (static_cast<sim::ucp_double::function>(e.fields[0]) != sim::ucp_double::function::ucp_worker_progress) return;
+    if (e.fiber != b.progress_fiber || b.progress_batch == 0) return;
+    // Two workers; the batch that runs, and the look before the one that follows.
+    const std::uint64_t bound = 2 * (b.progress_batch + 2);
+    for (const std::uint64_t id : b.queued) {
+      const std::uint64_t left = b.operations.find(id)->calls_when_left;
+      if (left == none) continue;
+      promise(w, b.progress_calls - left <= bound, [&] {
+        return named(w, e, "operation", id) + " waits in the queue, and the library was driven " +
+               std::to_string(b.progress_calls - left) + " times since its caller went on; the batch is " +
+               std::to_string(b.progress_batch);
+      });
+    }
+  }
+};
+
 class no_wakes_without_work final : public invariant {
  public:
   no_wakes_without_work()
@@ -314,6 +336,7 @@ class an_absent_backend_does_nothing final : public invariant {
 void add_progress(invariant_list& list) {
   list.push_back(std::make_unique<one_thread_drives_the_worker>());
   list.push_back(std::make_unique<work_wakes_the_progress_thread>());
+  list.push_back(std::make_unique<peers_do_not_delay_the_program>());
   list.push_back(std::make_unique<no_wakes_without_work>());
   list.push_back(std::make_unique<a_witness_tells_the_truth>());
   list.push_back(std::make_unique<an_absent_backend_does_nothing>());

@@ -1,6 +1,7 @@
 // Promises about connections, endpoints and keys: who the peer is, and what may not be used any more.
 
 #include <properties/invariants/invariant.hpp>
+#include <properties/invariants/looks.hpp>
 
 #include <sim/drivers/ucp_double.hpp>
 
@@ -153,7 +154,16 @@ class one_ready_connection_of_a_peer final : public invariant {
              ", which had been replaced";
     });
   }
+  void look(world& w, std::uint16_t host, bool connected) {
+    ++evaluated;
+    promise(w, connected, [&] {
+      return "host " + std::string(ghost::host_name(w, host)) +
+             " met its peer, nothing parted them, and yet it has no connection for a GET";
+    });
+  }
 };
+
+one_ready_connection_of_a_peer* the_meeting = nullptr;
 
 class nothing_is_submitted_after_the_loss final : public invariant {
  public:
@@ -322,11 +332,17 @@ void add_transport_connections(invariant_list& list) {
   list.push_back(std::make_unique<nothing_is_used_after_its_end>());
   list.push_back(std::make_unique<nothing_before_the_hello>());
   list.push_back(std::make_unique<only_the_greeted_incarnation>());
-  list.push_back(std::make_unique<one_ready_connection_of_a_peer>());
+  auto meeting = std::make_unique<one_ready_connection_of_a_peer>();
+  the_meeting = meeting.get();
+  list.push_back(std::move(meeting));
   list.push_back(std::make_unique<nothing_is_submitted_after_the_loss>());
   list.push_back(std::make_unique<nobody_waits_for_what_is_over>());
   list.push_back(std::make_unique<a_loss_is_told_once>());
   list.push_back(std::make_unique<revoked_is_revoked>());
+}
+
+void look_at_meeting(sim::world& w, std::uint16_t host, bool connected) {
+  if (the_meeting != nullptr) the_meeting->look(w, host, connected);
 }
 
 }  // namespace holdfast::invariants

@@ -7,6 +7,8 @@ void add_pinned_scenarios();
 void add_get_scenarios();
 void add_trouble_scenarios();
 void add_revoke_scenarios();
+void add_meeting_scenarios();
+void add_rdma_scenarios();
 void add_pinned_hazards();
 void add_scripted_scenarios();
 void add_base_gate_scenario();

@@ -1,6 +1,7 @@
 #include <sim/scenarios/fleet.hpp>
 
 #include <properties/invariants/looks.hpp>
+#include <sim/drivers/ucp_settings.hpp>
 #include <sim/hardware/fabric.hpp>
 #include <sim/scenarios/fleet_node.hpp>
 
@@ -90,6 +91,8 @@ step_result fleet::execute(host& h, const op& step, std::uint64_t) {
 
 void fleet::on_event(world&, const logged_event& e) {
   if (is_hardware(e.kind)) return;
+  // A peer whose library does not return serves nobody any more, and says so to nobody.
+  if (e.kind == holdfast::event_id::teardown_hung) the_world.excuse_waiting();
   const auto& kind = describe(e.kind);
   if (kind.subject != "ledger") return;
   for (unsigned i = 0; i < e.field_count; ++i)
@@ -244,6 +247,8 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
   for (const std::string& name : how.hosts) {
     host& h = w.add_host(name);
     if (how.one_machine) fabric::of(w).place(h, 1);
+    if (std::ranges::find(how.with_card, name) != how.with_card.end()) ucp_settings_of(h).rdma = true;
+    if (how.library_batch != 0) ucp_settings_of(h).progress_batch = how.library_batch;
     h.on_restart([f = made.get(), &h] { f->host_returns(h); });
     made->run(h);
   }

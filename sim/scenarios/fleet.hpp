@@ -21,9 +21,11 @@
 //   wait name                   waits until it is on the board, or never will be: then ok=0
 //   connect host                waits until that host listens        close host [deadline_ns]
 //   revoke host                 ends every connection to it by force    declare_dead host: that life never comes again
-//   get slot name               fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9); what an
+//   get slot name [must]        fetches into the slot's buffer, waits; on ok the bytes must be the source's (W-9); what an
 //                               ended life of the owner published must not come (TP-I10)
-//   get_start slot name         the same without waiting
+//                               must: two that met and that nothing planned can part, so there is a connection (TP-I11)
+//   get_start slot name [given_back]  the same without waiting; given_back: the owner may have dropped it, so that nobody
+//                               knows what its bytes are
 //   await slot [ns]             waits for it, at most so long: then gives up the notification and waits for that
 //   cancel slot                 gives up the notification of what was started in the slot
 //   alloc_start slot bytes      async_alloc without waiting (await, cancel as above)
@@ -65,6 +67,12 @@ struct fleet_settings {
   bool gets = true;
   unsigned executor_threads = 1;
   std::int64_t progress_spin_ns = 20'000;
+  /// Hosts with a card for one-sided transfers; between two of them GETs need nobody's progress.
+  std::vector<std::string> with_card;
+  /// Calls of the library between two looks at what was submitted; 0: as without a setting.
+  unsigned progress_batch = 0;
+  /// Messages and pieces that one call of the library handles; 0: as without a setting.
+  unsigned library_batch = 0;
   /// Keys that a connection keeps unpacked.
   std::size_t keys_max = 64;
   /// Silence under GETs after which a peer is suspected; 0: never.

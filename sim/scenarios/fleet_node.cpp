@@ -14,6 +14,9 @@ namespace {
 // What a close may take beyond its deadline: twice transport.close_timeout, which is 2 s.
 constexpr std::int64_t close_bound_ns = 4'000'000'000;
 
+// For how long a host may have had no time and still be expected to keep its connections.
+constexpr std::int64_t stall_max_ns = 1'000'000'000;
+
 hf::platform::time_point in(world& w, std::int64_t ns) {
   return hf::platform::time_point{hf::platform::duration{w.now() + ns}};
 }
@@ -43,6 +46,8 @@ bool fleet_node::open() {
   values.peer_suspect_after = hf::platform::duration{of.settings.suspect_after_ns};
   if (of.settings.watch_losses)
     ucx.lost = [&f = of, &h = machine](const hf::transport::peer_loss& what) { f.loss_told(h, what); };
+  if (of.settings.progress_batch != 0) values.progress_batch = of.settings.progress_batch;
+  const std::uint64_t batch = values.progress_batch;
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
   core.emplace(std::move(*made));
@@ -50,6 +55,7 @@ bool fleet_node::open() {
   kernel_scope kernel;
   invariants::told_arena_sizes(of.the_world, machine.index(), of.settings.pool.initial_arena_bytes,
                                of.settings.pool.max_arena_bytes, memory_of(machine).page_bytes());
+  invariants::told_progress_batch(of.the_world, machine.index(), batch);
   return true;
 }
 
@@ -155,13 +161,23 @@ step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
   bool stale = false;
   for (const auto& [name, other] : f.listening)
     stale = stale || (other.self.worker_id == from->owner.worker_id && other.self.incarnation != from->owner.incarnation);
-  return node.user.begin_get(s, from->owner, from->where, from->pattern, stale);
+  const step_result begun = node.user.begin_get(s, from->owner, from->where, from->pattern, stale);
+  if (begun.ok) s.started->given_back = step.number("given_back") != 0;
+  return begun;
 }
 
 step_result fleet_ops::get(fleet& f, fleet_node& node, const op& step) {
   const step_result begun = get_start(f, node, step);
-  if (!begun.ok) return begun;
-  return node.user.await(step);
+  const step_result done = begun.ok ? node.user.await(step) : begun;
+  if (step.number("must") != 0) {
+    kernel_scope kernel;
+    // A host that gets no time for long is given up by others, and gives up itself.
+    bool had_time = true;
+    for (const auto& each : f.the_world.hosts()) had_time = had_time && each->stalled_ns() < stall_max_ns;
+    const bool connected = done.ok || done.code != static_cast<std::uint64_t>(hf::error_code::unreachable);
+    if (had_time) invariants::look_at_meeting(f.the_world, node.machine.index(), connected);
+  }
+  return done;
 }
 
 step_result fleet_ops::publish(fleet& f, fleet_node& node, const op& step) {

@@ -110,6 +110,7 @@ step_result pool_user::accept(const op& step, slot& into, flight& what) {
     the_world.violate("TP-I10", machine.name() + " slot " + std::to_string(step.number("slot")) +
                                     ": a GET with a reference of an ended life of its owner reported success");
   }
+  if (what.given_back) return {};
   if (const auto wrong = first_difference(into.held.bytes().first(what.bytes), what.pattern)) {
     kernel_scope kernel;
     the_world.violate("W-9", machine.name() + " slot " + std::to_string(step.number("slot")) +

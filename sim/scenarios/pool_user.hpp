@@ -42,6 +42,7 @@ struct flight {
   std::uint64_t bytes = 0;    // asked for
   std::uint64_t pattern = 0;  // that a GET must bring
   bool stale = false;         // from a life that had ended when it began: it must not succeed
+  bool given_back = false;    // its source may be somebody else's by now: nobody knows its bytes
 };
 
 /// The outcome of an op that the core refused.

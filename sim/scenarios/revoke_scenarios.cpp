@@ -23,7 +23,7 @@ class revoked final : public scenario {
   std::vector<parameter> describe_parameters() const override {
     return {{"gets", "GETs in flight in each direction", 2, 1, 16},
             {"machines", "1: both are processes of one machine; 2: of two; 3: the seed says", 3, 1, 3},
-            {"fails", "in how many of 1000 runs the library of one fails for good", 0, 0, 1000}};
+            {"fails", "in how many of 1000 runs the library of one fails for good", 100, 0, 1000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "revoked");

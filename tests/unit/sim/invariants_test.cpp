@@ -805,6 +805,8 @@ const wrong all_wrong[] = {
        for (const int connection : {3, 4})
          t.core(event_id::hello_accepted, connection, 100, 200, 1).core(event_id::connection_state, connection, 100, 200, 2);
      }},
+    {"TP-I11", "two that met and have no connection",
+     [](told& t) { invariants::look_at_meeting(t.looking(), 0, false); }},
     {"TP-I12", "submitted after the loss",
      [](told& t) {
        t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 4);
@@ -868,6 +870,16 @@ const wrong all_wrong[] = {
      [](told& t) {
        t.core(event_id::peer_declared_dead, 100, 200, 0).core(event_id::hello_accepted, 3, 100, 200, 1);
        t.core(event_id::connection_state, 3, 100, 200, 2);
+     }},
+    {"TP-I15", "a submission that waits for a flood to end",
+     [](told& t) {
+       t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
+       invariants::told_progress_batch(t.looking(), 0, 1);
+       t.on_fiber(app).device(hardware_event::op_began, 1);
+       t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).device(hardware_event::op_ended, 1, 1, 0);
+       t.on_fiber(progress);
+       for (int call = 0; call < 7; ++call)
+         t.device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_worker_progress), 1);
      }},
     {"TP-I18", "an endpoint through memory that outlives its connection",
      [](told& t) {
