@@ -41,8 +41,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::sim::ucp_double {
@@ -173,6 +175,7 @@ struct message final : packet {
   std::uint32_t sender_life = 0;
   // Of a connect to a worker's address.
   bool peer_mode = false;
+  bool shared = false;
   std::uint32_t wanted_life = 0;
 };
 
@@ -189,6 +192,14 @@ struct served_read {
   std::uint64_t bytes;
   std::uint64_t done;
   std::uint64_t piece_bytes;
+};
+
+/// Endpoints without error mode between two workers. The n-th that the program makes here is what the peer's n-th is
+/// answered through, and the peer's reads name it by its address: the library looks at that memory before anything else.
+struct pairing {
+  std::uint32_t made = 0;
+  std::uint32_t accepted = 0;
+  std::set<std::uint32_t> closed;  // of those that were made
 };
 
 struct worker final : object, descriptor, acceptor {
@@ -210,6 +221,7 @@ struct worker final : object, descriptor, acceptor {
   std::map<std::uint64_t, request*> outstanding;
   std::map<std::uint16_t, active_handler> handlers;
   std::vector<endpoint*> endpoints;  // not destroyed
+  std::map<std::pair<std::uint16_t, std::uint32_t>, pairing> pairs;  // by host and life of the peer
   std::vector<key*> keys;            // not destroyed
   std::vector<listener*> listeners;  // not destroyed
   std::uint64_t undecided = 0;       // connection requests handed out, neither accepted nor rejected
@@ -251,6 +263,7 @@ struct endpoint final : object, stream_end {
   bool shared = false;     // through the memory of the machine
   bool queue_pair_dead = false;         // one-sided transfers of this endpoint move no byte any more
   std::int64_t last_completion_ns = 0;  // of its queue pair: completions keep their order
+  std::uint32_t pair = 0;  // its number there; 0: not one of them, or both ends are this process
   bool passive = false;    // made for who connected to the worker's address; nobody was given its handle
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;

@@ -135,6 +135,7 @@ void answer_address(worker& w, message& m) {
   made.connected = true;
   made.peer = m.sender;
   made.peer_life = m.sender_life;
+  if (m.shared && m.sender != &lib.owner) made.pair = ++w.pairs[{m.sender->index(), m.sender_life}].accepted;
   w.endpoints.push_back(&made);
   net.attach(made.where, side::server, made);
   auto accepted = std::make_unique<message>(message_kind::accepted);
@@ -162,6 +163,7 @@ void fail_endpoint(endpoint& e, ucs_status_t status) {
 
 void detach(endpoint& e, bool quietly) {
   e.queue_pair_dead = true;
+  if (e.pair != 0 && !e.passive) e.owner.pairs[{e.peer->index(), e.peer_life}].closed.insert(e.pair);
   std::erase(e.owner.endpoints, &e);
   std::erase_if(e.owner.serving, [&e](const served_read& s) { return s.to == &e; });
   fabric::of(e.lib.the_world()).close(e.where, e.mine, quietly);
@@ -338,11 +340,15 @@ ucs_status_t create_to_address(call& c, worker& w, const ucp_ep_params_t& params
   auto& made = lib.make<endpoint>(w);
   remember(made, params);
   made.shared = shared;
+  made.peer = &there;
+  made.peer_life = to.life;
+  if (shared && &there != &c.owner()) made.pair = ++w.pairs[{there.index(), to.life}].made;
   auto first = std::make_unique<message>(message_kind::connect);
   first->sender = &c.owner();
   first->sender_life = lib.life;
   first->peer_mode = peer_mode;
   first->wanted_life = to.life;
+  first->shared = shared;
   if (shared) {
     made.where = net.connect_shared(c.owner(), made, there, to.port, std::move(first), 2 * envelope_bytes);
     c.the_world().log(&c.owner(), hardware_event::driver_lane_shared, made.number);

@@ -159,7 +159,13 @@ void land_piece(worker& w, message& m) {
 }
 
 void begin_serving(worker& w, const message& m) {
-  if (m.to->gone || m.to->failed != UCS_OK) return;
+  const endpoint& e = *m.to;
+  if (e.gone || e.failed != UCS_OK) return;
+  if (e.pair != 0 && e.passive && w.pairs[{e.peer->index(), e.peer_life}].closed.contains(e.pair)) {
+    w.lib.misuse("use after close", "a read of " + e.peer->name() + " names endpoint number " + std::to_string(e.pair) +
+                                        " towards it, which was closed although its peer could still read");
+    return;
+  }
   const auto& rules = w.lib.settings;
   const std::uint64_t pieces = std::max<std::uint64_t>(1, rules.pieces_max);
   std::uint64_t piece_bytes = std::max<std::uint64_t>(rules.piece_bytes_min, (m.bytes_total + pieces - 1) / pieces);

@@ -58,7 +58,6 @@ class close_operation final : public operation {
  public:
   connection* of = nullptr;
   connection_set* set = nullptr;
-  endpoint_lane lane = endpoint_lane::control;
 
  private:
   void execute() noexcept override {}
@@ -72,15 +71,13 @@ struct endpoint_cookie {
   endpoint_lane lane = endpoint_lane::control;
 };
 
-/// The endpoint for transfers through shared memory. It never reports a peer's death and cannot be closed by force:
-/// what it leaves behind stays with the worker.
+/// The endpoint for transfers through shared memory. It never reports a peer's death, and is never closed: it lives as long
+/// as the worker, see `connection_set::retire_data`.
 struct data_endpoint {
   wire_endpoint handle = nullptr;
   std::uint64_t id = 0;  // 0: this connection never had one
   endpoint_state is = endpoint_state::destroyed;
   endpoint_cookie cookie;
-  close_operation close_out;
-  bool close_ended = false;
   transfer* first = nullptr;  // posted on it, in order
   transfer* last = nullptr;
 };

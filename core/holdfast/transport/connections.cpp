@@ -15,6 +15,8 @@ namespace {
 
 // Requests of peers that wait for a step of the loop; what comes beyond is rejected.
 constexpr std::size_t requests_max = 256;
+// Data endpoints outlive their connections; beyond so many, for each connection that may be, transfers go over tcp.
+constexpr std::size_t data_endpoints_of_a_connection = 4;
 
 bool attempting(const connection& c) noexcept {
   return c.state == connection_state::connecting || c.state == connection_state::greeting;
@@ -51,7 +53,7 @@ void hello_operation::exited(operation_exit exit, int status) noexcept {
 
 void close_operation::exited(operation_exit, int) noexcept {
   // Whatever the status: the library has let go of the endpoint.
-  (lane == endpoint_lane::data ? of->data.close_ended : of->close_ended) = true;
+  of->close_ended = true;
   set->mark_dirty(*of);
 }
 
@@ -99,11 +101,10 @@ connection* connection_set::make(bool initiated) noexcept {
   c->number = ++last_number_;
   c->initiated = initiated;
   c->initiator_number = c->number;
-  c->hello_out.of = c->close_out.of = c->data.close_out.of = c;
-  c->hello_out.set = c->close_out.set = c->data.close_out.set = this;
+  c->hello_out.of = c->close_out.of = c;
+  c->hello_out.set = c->close_out.set = this;
   c->cookie = {c, endpoint_lane::control};
   c->data.cookie = {c, endpoint_lane::data};
-  c->data.close_out.lane = endpoint_lane::data;
   c->previous = last_;
   (last_ != nullptr ? last_->next : first_) = c;
   last_ = c;
@@ -297,7 +298,6 @@ void connection_set::send_hello(connection& c) noexcept {
 
 void connection_set::attend(connection& c, platform::time_point now) noexcept {
   if (c.keys_to_destroy && (!c.close_ended || c.data.id != 0)) destroy_condemned(c);
-  if (c.data.close_ended && c.data.is != endpoint_state::destroyed) data_moves(c, endpoint_state::destroyed);
   if (c.ended) {
     if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) destroy(c);
     return;
@@ -337,7 +337,7 @@ void connection_set::expire(connection& c, platform::time_point now) noexcept {
       break;
     case connection_state::draining:
       directory_.move(c, connection_state::closing);
-      give_up_data(c);
+      retire_data(c);
       if (c.close_ended) {
         mark_dirty(c);
       } else if (c.endpoint_is == endpoint_state::flushing) {
@@ -350,7 +350,7 @@ void connection_set::expire(connection& c, platform::time_point now) noexcept {
       }
       break;
     default:
-      give_up_data(c);
+      retire_data(c);
       answer_close(c, close_answer{close_kind::forced, c.outstanding});
       mark_dirty(c);
       break;
@@ -538,7 +538,7 @@ void connection_set::lose(connection& c, loss_reason reason) noexcept {
     emit::peer_lost(log_, c.peer.worker_id, c.peer.incarnation, c.number, c.outstanding,
                     static_cast<std::uint64_t>(reason));
   }
-  end_data(c);
+  retire_data(c);
   // The force-close makes the library call back for everything outstanding; that, and nothing else, is their fence.
   close_endpoint(c, true);
   if (c.superseded || c.loopback || c.notice == nullptr) return;
@@ -624,10 +624,7 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
     mark_dirty(c);
     return;
   }
-  if (force)
-    end_data(c);
-  else
-    close_data(c);
+  retire_data(c);
   condemn_keys(c);
   const wire_endpoint endpoint = std::exchange(c.endpoint, nullptr);
   endpoint_moves(c, force ? endpoint_state::forced : endpoint_state::flushing);
@@ -646,33 +643,29 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
 
 void connection_set::open_data(connection& c) noexcept {
   if (c.shared_address_bytes == 0 || !shares_memory_.load(std::memory_order_acquire)) return;
+  if (data_endpoints_ == data_endpoints_of_a_connection * settings_.max_connections) {
+    emit::data_endpoint_refused(log_, c.number, 0);
+    return;
+  }
   const auto made =
       wire_.open_data(std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes), &c.data.cookie);
   if (!made) {
     emit::data_endpoint_refused(log_, c.number, made.error().numbers[0]);
     return;
   }
+  ++data_endpoints_;
   c.data.handle = *made;
   c.data.id = ++last_endpoint_;
   data_moves(c, endpoint_state::open);
 }
 
-void connection_set::close_data(connection& c) noexcept {
-  if (c.data.is != endpoint_state::open) return;
-  condemn_keys(c);
-  const wire_endpoint endpoint = std::exchange(c.data.handle, nullptr);
-  data_moves(c, endpoint_state::flushing);
-  static_cast<void>(table_.admit(c.data.close_out, operation_kind::close, c.peer, 0));
-  table_.begin_post(c.data.close_out, c.number);
-  const posted answer = wire_.close(endpoint, false, c.data.close_out);
-  table_.settle_post(c.data.close_out, answer);
-}
-
-// Nothing will be heard on it any more, and closing it by force is refused: whoever waits is told that the fate is
-// unknown, and everything stays as it is until a callback comes after all or the worker is destroyed.
-void connection_set::give_up_data(connection& c) noexcept {
-  const endpoint_state was = c.data.is;
-  if (was != endpoint_state::open && was != endpoint_state::failed && was != endpoint_state::flushing) return;
+// The connection ends, the endpoint does not. The library names it to the peer by its address, and looks at nothing before
+// it answers a read that names it; so it must be there for as long as a read may arrive, and silence, a cut link or an
+// answered close say nothing about that. Whoever waits for a transfer on it is told that the fate is unknown: it stays as it
+// is until a callback comes after all or the worker is destroyed.
+void connection_set::retire_data(connection& c) noexcept {
+  if (c.data.is != endpoint_state::open && c.data.is != endpoint_state::failed) return;
+  if (c.data.first != nullptr) parked_.fetch_add(1, std::memory_order_relaxed);
   for (transfer* posted_on = c.data.first; posted_on != nullptr; posted_on = posted_on->next_posted_) {
     if (posted_on->orphaned_) continue;
     posted_on->orphaned_ = true;
@@ -681,29 +674,17 @@ void connection_set::give_up_data(connection& c) noexcept {
     posted_on->orphaned();
   }
   c.data.handle = nullptr;
-  parked_.fetch_add(1, std::memory_order_relaxed);
   data_moves(c, endpoint_state::parked);
   condemn_keys(c);
-}
-
-// The control connection ends by force. An idle data endpoint is flushed, which ends at once where the peer lives, so
-// that peers who come and go leave nothing behind; its bound is that of every close.
-void connection_set::end_data(connection& c) noexcept {
-  if (c.data.is == endpoint_state::open && c.data.first == nullptr) {
-    close_data(c);
-    if (c.data.is == endpoint_state::flushing) set_deadline(c, clock_.now() + settings_.close_timeout);
-  } else if (c.data.is != endpoint_state::flushing) {
-    give_up_data(c);
-  }
 }
 
 // The connection is over for everybody who asks; the record stays while the library may still speak of it.
 void connection_set::end_record(connection& c) noexcept {
   directory_.move(c, connection_state::closed);
   answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
-  const bool parked = c.data.is == endpoint_state::parked;
+  const bool parked = c.orphaned != 0;
   answer_close(c, close_answer{parked ? close_kind::parked : c.forced ? close_kind::forced : close_kind::clean, c.orphaned});
-  if (!parked && c.outstanding == 0) return destroy(c);
+  if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) return destroy(c);
   c.ended = true;
   c.deadline = platform::never;
   ++ended_;
@@ -739,11 +720,10 @@ void connection_set::close_all(platform::time_point now, platform::time_point un
 void connection_set::force_all(platform::time_point now) noexcept {
   for (connection* c = first_; c != nullptr; c = c->next) {
     if (c->ended) continue;
-    if (c->data.is == endpoint_state::flushing || c->state == connection_state::draining) {
-      give_up_data(*c);
-      mark_dirty(*c);
-    }
-    if (c->state != connection_state::draining || c->endpoint_is != endpoint_state::open) continue;
+    if (c->state != connection_state::draining) continue;
+    retire_data(*c);
+    mark_dirty(*c);
+    if (c->endpoint_is != endpoint_state::open) continue;
     directory_.move(*c, connection_state::closing);
     close_endpoint(*c, true);
     set_deadline(*c, now + settings_.close_timeout);

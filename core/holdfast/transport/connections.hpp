@@ -121,9 +121,7 @@ class connection_set final : public wire_sink {
   void endpoint_moves(connection& c, endpoint_state to) noexcept;
   void data_moves(connection& c, endpoint_state to) noexcept;
   void open_data(connection& c) noexcept;
-  void close_data(connection& c) noexcept;
-  void give_up_data(connection& c) noexcept;
-  void end_data(connection& c) noexcept;
+  void retire_data(connection& c) noexcept;
   void end_record(connection& c) noexcept;
 
   result<cached_key*> key_for(connection& c, const transfer& what, wire_endpoint via) noexcept;
@@ -155,6 +153,7 @@ class connection_set final : public wire_sink {
   std::uint64_t ended_ = 0;  // of them, those that only wait for the worker's destruction
   std::uint64_t last_number_ = 0;
   std::uint64_t last_endpoint_ = 0;
+  std::size_t data_endpoints_ = 0;  // made; they live as long as the worker
   std::uint64_t last_key_ = 0;
   connection* dirty_first_ = nullptr;
   connection* dirty_last_ = nullptr;

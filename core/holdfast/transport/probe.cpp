@@ -102,13 +102,17 @@ std::unexpected<error> absent(const char* words) noexcept {
 }
 
 /// Registered pages. Shared by the probe and by what may still use them; the last one has them unmapped, and they are
-/// freed when that is confirmed.
+/// freed when that is confirmed. If a read of them was asked for and not answered, it may still come: then the address
+/// stays, as that of an arena does (TP-I26).
 class probe_pages final : private map_job, private unmap_job {
  public:
   static result<intrusive_ptr<probe_pages>> map(engine& of, std::size_t bytes, platform::time_point deadline) noexcept;
 
   std::byte* base() const noexcept { return address; }
   const registered_memory& memory() const noexcept { return memory_; }
+
+  /// A GET from here ended otherwise than by its bytes. To be called with a share.
+  void expect_late_reads() noexcept { read_late_ = true; }
 
   void add_share() noexcept { shares_.increment(); }
   void drop_share() noexcept;
@@ -123,6 +127,7 @@ class probe_pages final : private map_job, private unmap_job {
   engine& of_;
   platform::ref_count shares_{1};
   registered_memory memory_;
+  bool read_late_ = false;
   awaited<result<registered_memory>> answer_;
 };
 
@@ -170,7 +175,10 @@ void probe_pages::unmapped(unmap_result verdict) noexcept {
 }
 
 void probe_pages::free() noexcept {
-  of_.host.pages().free(address, map_job::bytes);
+  if (!read_late_)
+    of_.host.pages().free(address, map_job::bytes);
+  else if (!of_.host.pages().tombstone(address, map_job::bytes))
+    emit::probe_pages_leaked(of_.log, map_job::bytes);
   delete this;
 }
 
@@ -232,6 +240,7 @@ class probe_get final : public shared_with_the_answer<transfer> {
   bool through_memory = false;
   awaited<result<void>> answer;
   void ended(transfer_outcome outcome, const error& why) noexcept override {
+    if (outcome != transfer_outcome::ok) from->expect_late_reads();
     from.reset();
     to.reset();
     if (outcome != transfer_outcome::ok)
