@@ -443,4 +443,44 @@ TEST(UcpKeys, AKeyThatIsKeptByItsBytesAloneReadsWhatIsNotThere) {
   EXPECT_LT(wrong, stale);
 }
 
+TEST(UcpSharedMemory, AReadThatNamesAnEndpointWhichItsOwnerClosedIsReported) {
+  // The peer's reads name the owner's endpoint towards it, by its address.
+  for (const bool closes : {false, true}) {
+    neighbors hosts;
+    std::array<std::byte, 256> back{};
+    hosts.a.spawn("main", [&] {
+      process p(hosts.a);
+      std::byte* const base = p.grant(page);
+      ucp_mem_h memory = p.map(base, page);
+      p.pack(memory, hosts.shared);
+      hosts.shared.address = reinterpret_cast<std::uint64_t>(base);
+      hosts.shared.worker = p.worker_address();
+      hosts.shared.stage = 1;
+      require(p.progress_until([&] { return hosts.shared.stage == 2; }, 60 * second), "a requester");
+      ucp_ep_h towards = p.connect_to(back);
+      if (closes) p.close_now(towards, false);
+      hosts.shared.stage = 3;
+      p.progress_until([&] { return hosts.shared.stop; }, 60 * second);
+      if (!closes) p.close_now(towards, false);
+      require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
+      p.pages().free(base, page);
+      p.destroy();
+    });
+    hosts.b.spawn("main", [&] {
+      requester r(hosts.b, hosts.shared, page);
+      back = r.p.worker_address();
+      hosts.shared.stage = 2;
+      require(r.p.progress_until([&] { return hosts.shared.stage == 3; }, 60 * second), "an owner that knows the requester");
+      outcome got;
+      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+      r.p.progress_until([&] { return got.status != UCS_INPROGRESS; });
+      hosts.shared.stop = true;
+      // The owner closes its end when no read is on its way any more.
+      r.p.progress_until([] { return false; }, second / 10);
+      r.end();
+    });
+    EXPECT_EQ(hosts.run(), closes ? "driver misuse: use after close" : "");
+  }
+}
+
 }  // namespace
