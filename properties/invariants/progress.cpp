@@ -268,9 +268,16 @@ class transports_share_nothing final : public invariant {
 class a_witness_tells_the_truth final : public invariant {
  public:
   a_witness_tells_the_truth()
-      : invariant("TP-I20", "a witness exists only if the destruction of worker and context returned",
+      : invariant("TP-I20", "the teardown ends by its deadline, with a witness only if the destruction of worker and context returned",
                   {kind_of(event_id::witness_issued), kind_of(event_id::teardown_hung)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (b.teardown_due_ns != never) {
+      const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, e.host) - b.teardown_stalled_ns;
+      promise(w, e.time_ns <= due_ns, [&] {
+        return "the teardown of " + named(w, e, "epoch", e.fields[0]) + " ended " + std::to_string(e.time_ns - due_ns) +
+               " ns after its deadline (stalled time not counted)";
+      });
+    }
     if (e.kind == event_id::teardown_hung) {
       promise(w, b.witnesses_of_this == 0, [&] {
         return "teardown of " + named(w, e, "epoch", e.fields[0]) + " hung, and yet there is a witness";
