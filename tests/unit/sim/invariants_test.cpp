@@ -967,6 +967,11 @@ const wrong all_wrong[] = {
      [](told& t) { open_worker(t).core(event_id::transport_state, 1, 1); }},
     {"TP-I29", "a call of an absent backend",
      [](told& t) { call(t.core(event_id::transport_state, 1, 1), app, function::ucp_cleanup, 1); }},
+    {"TP-I29", "a context that ends before its worker",
+     [](told& t) {
+       t.on_fiber(progress).device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_worker_query), 1);
+       t.on_fiber(registration).device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_cleanup), 1);
+     }},
     {"TP-I30", "a call of the library under a lock",
      [](told& t) {
        t.under_a_lock([](told& locked) { call(locked, progress, function::ucp_worker_progress, 1); });
