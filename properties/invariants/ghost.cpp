@@ -50,7 +50,7 @@ void host_books::forget() {
   progress_calls = progress_batch = 0;
   connect_timeout_ns = teardown_stalled_ns = 0;
   teardown_due_ns = never;
-  calls_open = 0;
+  calls_open = gates_closed = 0;
   arena_initial_bytes = arena_max_bytes = page_bytes = 0;
   registered_bytes = 0;
   holds = 0;
@@ -465,6 +465,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::quarantine_abandoned: see_quarantine(b, id, f); break;
 
     case event_id::gate_closed: {
+      ++b.gates_closed;
       const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
       if (pool == none) break;
       pool_record& p = b.pools[pool];

@@ -359,6 +359,7 @@ struct host_books {
   std::uint64_t progress_batch = 0;          // as the transport was told; 0: nobody said
   std::int64_t connect_timeout_ns = 0;       // 0: nobody said
   std::int64_t teardown_due_ns = never, teardown_stalled_ns = 0;
+  std::uint32_t gates_closed = 0;
   std::uint32_t calls_open = 0;              // of its transport, which a program waits for
   // What its pools were told about the sizes of arenas; 0: nobody said.
   std::uint64_t arena_initial_bytes = 0, arena_max_bytes = 0, page_bytes = 0;

@@ -31,7 +31,8 @@ void told_arena_sizes(sim::world& w, std::uint16_t host, std::uint64_t initial_b
 /// an attempt to connect may last (TP-I18).
 void told_transport(sim::world& w, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns);
 
-/// When the shutdown that begins now has to be over, its transport's part included (TP-I20).
+/// When the shutdown that begins now has to be over, its transport's part included (TP-I20, W-7); `never`, which is
+/// 2^63-1, when it has returned.
 void told_shutdown(sim::world& w, std::uint16_t host, std::int64_t deadline_ns);
 
 /// A program calls the transport and waits for the answer, or has it (TP-I1).

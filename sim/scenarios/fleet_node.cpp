@@ -5,6 +5,8 @@
 #include <sim/hardware/host_memory.hpp>
 #include <sim/kernel/kernel_scope.hpp>
 
+#include <limits>
+
 namespace holdfast::sim {
 
 namespace hf = holdfast;
@@ -87,6 +89,10 @@ void fleet_node::shut_down(std::int64_t deadline_ns) {
   }
   auto report = core->async_shutdown(in(w, deadline_ns), hf::block);
   const std::int64_t took_ns = w.now() - began_ns - (machine.stalled_ns() - stalled_ns);
+  {
+    kernel_scope kernel;
+    invariants::told_shutdown(w, machine.index(), std::numeric_limits<std::int64_t>::max());
+  }
   if (!report) return;
   witnessed = report->witnessed;
   bytes_registered = report->bytes_registered;

@@ -305,6 +305,12 @@ const wrong all_wrong[] = {
        t.core(event_id::unmap_submitted, 7, 7, 1).forgiven().rest();
      }},
     {"W-6", "a step without an end", [](told& t) { t.device(hardware_event::op_began, 1).rest(); }},
+    {"W-7", "a shutdown that does not return",
+     [](told& t) {
+       open(t, {});
+       invariants::told_shutdown(t.looking(), 0, -1);
+       t.stuck();
+     }},
     {"W-7", "a registration that is left and reported as gone",
      [](told& t) {
        build(t);
@@ -525,6 +531,8 @@ const wrong all_wrong[] = {
     {"PM-I21", "a late shutdown",
      [](told& t) { start_shutdown(t, 1000).at(1001).core(event_id::shutdown_ended, 1, 0, 0, 0, 0, 0); }},
     {"PM-I21", "a shutdown that nobody ends", [](told& t) { start_shutdown(t).stuck(); }},
+    {"PM-I21", "a drain that nobody wakes",
+     [](told& t) { t.core(event_id::gate_closed, 1, 1).device(hardware_event::op_began, 1).stuck(); }},
     {"PM-I22", "an unmap under a GET",
      [](told& t) {
        build(t);
