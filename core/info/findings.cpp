@@ -29,7 +29,7 @@ std::string words_of(const error& why) {
   return text;
 }
 
-bool same(const ucx::findings::lane& a, const ucx::findings::lane& b) {
+bool same(const ucx::lane& a, const ucx::lane& b) {
   return a.transport == b.transport && a.device == b.device;
 }
 
@@ -39,10 +39,11 @@ backend find_ucx(const configuration& options) {
   event_log log(clock, 16, event_level::error);
   const std::string& library = options.text(option_id::transport_ucx_library);
   const std::string& transports = options.text(option_id::transport_transports);
+  const std::string& devices = options.text(option_id::transport_devices);
   // Lanes through the machine's memory get a context of their own, where the transports are those that they go with.
   const bool beside =
       options.number(option_id::transport_shared_memory) != 0 && ucx::destroying_is_fence(configured_ucx(options).wire);
-  const auto used = ucx::inspect(log, library.c_str(), transports);
+  const auto used = ucx::inspect(log, library.c_str(), transports, devices);
   const auto all = ucx::inspect(log, library.c_str(), "all");
   if (all) {
     out.version = all->version;
@@ -59,7 +60,8 @@ backend find_ucx(const configuration& options) {
     out.text = "built for " + used->compiled_for + " or newer";
   } else {
     out.text = words_of(used.error());
-    if (all) out.text += " with transport.transports " + transports;
+    // Some name their setting themselves.
+    if (all && !out.text.starts_with("transport.")) out.text += " with transport.transports " + transports;
   }
   return out;
 }

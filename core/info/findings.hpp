@@ -18,7 +18,7 @@ namespace holdfast::info {
 
 struct lane {
   std::string transport, device;
-  bool allowed = false;  // by transport.transports
+  bool allowed = false;  // by transport.transports and transport.devices
 };
 
 struct backend {

@@ -109,6 +109,9 @@ struct executor_pool::state {
   work_queue queue;
   timer_heap timers;
   unsigned idle = 0;
+  // One of the idle was notified and has not come yet. He passes on what he finds beside his own, so that a second post
+  // right behind a first does not wake a second thread to stand in line with him.
+  bool waking = false;
   bool timekeeper = false;
   bool stopping = false;
   std::vector<thread> threads;
@@ -122,10 +125,11 @@ struct executor_pool::state {
   // Somebody has to look at the queue or the heap again. Any sleeper will do; the timekeeper only if nobody else
   // sleeps, since another then has to take its place.
   void wake_one() noexcept {
-    if (idle > 0)
-      idle_changed.notify_one();
-    else if (timekeeper)
+    if (idle > 0) {
+      if (!std::exchange(waking, true)) idle_changed.notify_one();
+    } else if (timekeeper) {
       time_changed.notify_one();
+    }
   }
 
   void collect_due() noexcept {
@@ -157,6 +161,7 @@ struct executor_pool::state {
         ++idle;
         idle_changed.wait(lock);
         --idle;
+        waking = false;
       }
     }
   }

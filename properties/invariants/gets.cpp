@@ -32,8 +32,22 @@ class a_transfer_state_ends_once final : public invariant {
   a_transfer_state_ends_once()
       : invariant("PM-I29", "every operation state is destroyed exactly once, whichever exit it takes",
                   {kind_of(event_id::hold_dropped), kind_of(hardware_event::driver_get_posted),
-                   kind_of(hardware_event::dma_write), kind_of(event_id::buffer_returned)}) {}
+                   kind_of(hardware_event::dma_write), kind_of(event_id::buffer_returned),
+                   kind_of(event_id::witness_issued)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (e.kind == event_id::witness_issued) {
+      // All have ended by then, the sweep included.
+      if (b.hung != 0) return;
+      for (std::size_t i = 0; i < b.operations.size(); ++i) {
+        const operation_record& o = b.operations.at(i);
+        const span_record* const s = o.ended != 0 && o.span != none ? b.spans.find(o.span) : nullptr;
+        if (s == nullptr || s->operation != b.operations.id_at(i)) continue;
+        promise(w, s->holds == 0, [&] {
+          return named(w, e, "operation", s->operation) + " has ended, and its state still holds span " + std::to_string(o.span);
+        });
+      }
+      return;
+    }
     if (e.kind == event_id::buffer_returned) {
       const operation_record* const o = b.operations.find(e.fields[1]);
       if (o != nullptr)

@@ -48,6 +48,9 @@ void host_books::forget() {
   queued.clear();
   open_requests.clear();
   progress_calls = progress_batch = 0;
+  connect_timeout_ns = teardown_stalled_ns = 0;
+  teardown_due_ns = never;
+  calls_open = gates_closed = 0;
   arena_initial_bytes = arena_max_bytes = page_bytes = 0;
   registered_bytes = 0;
   holds = 0;
@@ -462,6 +465,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
     case event_id::quarantine_abandoned: see_quarantine(b, id, f); break;
 
     case event_id::gate_closed: {
+      ++b.gates_closed;
       const std::uint64_t pool = b.fibers[e.fiber].in_gate_step;
       if (pool == none) break;
       pool_record& p = b.pools[pool];
@@ -718,6 +722,7 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       break;
     case event_id::connection_state: {
       connection_record& c = b.connections[f[0]];
+      if (c.state == connection_state::unseen) c.began = ghost::now(w, e);
       c.before = c.state;
       c.state = f[3];
       b.worked = true;

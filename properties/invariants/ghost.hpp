@@ -248,6 +248,7 @@ struct connection_record {
   std::uint64_t before = connection_state::unseen;
   std::uint64_t worker_id = 0, incarnation = 0;
   std::uint32_t greeted = 0, lost = 0, reported = 0;
+  moment began;          // as an attempt
   bool probing = false;  // greeted before the capabilities were told
 };
 
@@ -356,6 +357,10 @@ struct host_books {
   std::vector<std::uint64_t> open_requests;  // in the library
   std::uint64_t progress_calls = 0;          // of the library, on the progress thread
   std::uint64_t progress_batch = 0;          // as the transport was told; 0: nobody said
+  std::int64_t connect_timeout_ns = 0;       // 0: nobody said
+  std::int64_t teardown_due_ns = never, teardown_stalled_ns = 0;
+  std::uint32_t gates_closed = 0;
+  std::uint32_t calls_open = 0;              // of its transport, which a program waits for
   // What its pools were told about the sizes of arenas; 0: nobody said.
   std::uint64_t arena_initial_bytes = 0, arena_max_bytes = 0, page_bytes = 0;
   std::uint64_t registered_bytes = 0;        // over core's blocks, at the device, not confirmed gone

@@ -113,9 +113,28 @@ void told_arena_sizes(sim::world&, std::uint16_t host, std::uint64_t initial_byt
   b.page_bytes = page_bytes;
 }
 
-void told_progress_batch(sim::world&, std::uint16_t host, std::uint64_t calls) {
+void told_transport(sim::world&, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns) {
   ghost& books = the_ghost();
-  if (host < books.host_count() && books.touched(host)) books.of(host).progress_batch = calls;
+  if (host >= books.host_count() || !books.touched(host)) return;
+  books.of(host).progress_batch = progress_batch;
+  books.of(host).connect_timeout_ns = connect_timeout_ns;
+}
+
+void told_shutdown(sim::world& w, std::uint16_t host, std::int64_t deadline_ns) {
+  ghost& books = the_ghost();
+  if (host >= books.host_count() || !books.touched(host)) return;
+  books.of(host).teardown_due_ns = deadline_ns;
+  books.of(host).teardown_stalled_ns = ghost::stalled_ns(w, host);
+}
+
+void told_call(sim::world&, std::uint16_t host, bool waits) {
+  ghost& books = the_ghost();
+  if (host >= books.host_count() || !books.touched(host)) return;
+  std::uint32_t& open = books.of(host).calls_open;
+  if (waits)
+    ++open;
+  else if (open != 0)
+    --open;
 }
 
 void look_at_snapshot(sim::world& w, std::uint16_t host, const pinned::memory_snapshot& taken) {

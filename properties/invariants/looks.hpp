@@ -27,8 +27,16 @@ void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_b
 void told_arena_sizes(sim::world& w, std::uint16_t host, std::uint64_t initial_bytes, std::uint64_t max_bytes,
                       std::uint64_t page_bytes);
 
-/// Calls of the library between two looks at the queue, as the transport of that host was told (TP-I15).
-void told_progress_batch(sim::world& w, std::uint16_t host, std::uint64_t calls);
+/// What the transport of that host was told: calls of the library between two looks at the queue (TP-I15), and how long
+/// an attempt to connect may last (TP-I18).
+void told_transport(sim::world& w, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns);
+
+/// When the shutdown that begins now has to be over, its transport's part included (TP-I20, W-7); `never`, which is
+/// 2^63-1, when it has returned.
+void told_shutdown(sim::world& w, std::uint16_t host, std::int64_t deadline_ns);
+
+/// A program calls the transport and waits for the answer, or has it (TP-I1).
+void told_call(sim::world& w, std::uint16_t host, bool waits);
 
 /// Two hosts that met, with nothing planned that could part them: whether a GET found its peer `connected` (TP-I11).
 void look_at_meeting(sim::world& w, std::uint16_t host, bool connected);

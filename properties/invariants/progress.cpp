@@ -268,9 +268,16 @@ class transports_share_nothing final : public invariant {
 class a_witness_tells_the_truth final : public invariant {
  public:
   a_witness_tells_the_truth()
-      : invariant("TP-I20", "a witness exists only if the destruction of worker and context returned",
+      : invariant("TP-I20", "the teardown ends by its deadline, with a witness only if the destruction of worker and context returned",
                   {kind_of(event_id::witness_issued), kind_of(event_id::teardown_hung)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
+    if (b.teardown_due_ns != never) {
+      const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, e.host) - b.teardown_stalled_ns;
+      promise(w, e.time_ns <= due_ns, [&] {
+        return "the teardown of " + named(w, e, "epoch", e.fields[0]) + " ended " + std::to_string(e.time_ns - due_ns) +
+               " ns after its deadline (stalled time not counted)";
+      });
+    }
     if (e.kind == event_id::teardown_hung) {
       promise(w, b.witnesses_of_this == 0, [&] {
         return "teardown of " + named(w, e, "epoch", e.fields[0]) + " hung, and yet there is a witness";
@@ -300,7 +307,7 @@ class a_witness_tells_the_truth final : public invariant {
 class an_absent_backend_does_nothing final : public invariant {
  public:
   an_absent_backend_does_nothing()
-      : invariant("TP-I29", "a backend that is reported absent holds no registration and makes no call",
+      : invariant("TP-I29", "a backend that is reported absent holds nothing and makes no call; nothing of a worker outlives it, or its context",
                   {kind_of(event_id::transport_state), kind_of(hardware_event::nic_registered),
                    kind_of(hardware_event::driver_call)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
@@ -327,6 +334,25 @@ class an_absent_backend_does_nothing final : public invariant {
         return "the transport of host " + std::string(ghost::host_name(w, e.host)) + " calls its library after it was "
                "reported absent";
       });
+    } else if (e.kind == hardware_event::driver_call) {
+      judge_end(w, e, b);
+    }
+  }
+
+ private:
+  void judge_end(world& w, const logged_event& e, host_books& b) {
+    using sim::ucp_double::function;
+    const auto what = static_cast<function>(e.fields[0]);
+    if (what == function::ucp_cleanup) {
+      promise(w, b.workers_open == 0 || b.hung != 0, [&] {
+        return named(w, e, "context", e.fields[1]) + " ends with " + std::to_string(b.workers_open) + " workers open";
+      });
+    } else if (what == function::ucp_worker_destroy && e.host < w.hosts().size() && w.hosts()[e.host]->alive()) {
+      for (const sim::ucp_double::worker* const one : sim::ucp_double::library_of(*w.hosts()[e.host]).workers)
+        promise(w, one->number != e.fields[1] || one->undecided == 0, [&] {
+          return named(w, e, "worker", e.fields[1]) + " ends with " + std::to_string(one->undecided) +
+                 " requests of clients neither accepted nor rejected";
+        });
     }
   }
 };

@@ -46,7 +46,18 @@ class shutdown_ends_by_its_deadline final : public invariant {
       });
     }
   }
-  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override { judge_at_rest(w, host, b); }
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
+    judge_at_rest(w, host, b);
+    // A gate without a pool: what waits there is its drain.
+    if (b.pools.size() != 0 || b.gates_closed == 0) return;
+    for (std::size_t i = 0; i < b.steps.size(); ++i) {
+      const step_record& step = b.steps.at(i);
+      promise(w, step.began == step.ended, [&] {
+        return "step " + std::to_string(b.steps.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " waits at a closed gate for ever";
+      });
+    }
+  }
 };
 
 class no_unmap_under_a_transfer final : public invariant {
@@ -184,6 +195,14 @@ class what_a_shutdown_leaves_is_counted final : public invariant {
       return "shutdown of " + named(w, e, "pool", e.fields[0]) + " leaves " + std::to_string(left) +
              " registrations and counts " + std::to_string(counted) + "; " + std::to_string(gone) + " are gone and " +
              std::to_string(confirmed) + " reported so";
+    });
+  }
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
+    if (b.teardown_due_ns == never) return;
+    const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, host) - b.teardown_stalled_ns;
+    promise(w, w.now() <= due_ns, [&] {
+      return "a shutdown of host " + std::string(ghost::host_name(w, host)) + " has not returned " +
+             std::to_string(w.now() - due_ns) + " ns after its deadline";
     });
   }
 };

@@ -223,6 +223,7 @@ class nobody_waits_for_what_is_over final : public invariant {
                   {kind_of(event_id::endpoint_state), kind_of(event_id::connection_state)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::connection_state) {
+      judge_attempt(w, e, b);
       if (e.fields[3] != connection_state::closed) return;
       each_waiting(b, e.fields[0], [&](std::uint64_t id, const operation_record& o) {
         promise(w, o.orphaned != 0 || b.workers_destroyed != 0, [&] {
@@ -288,6 +289,18 @@ class nobody_waits_for_what_is_over final : public invariant {
   }
 
  private:
+  // Whoever asked for it waits as long as the attempt lasts.
+  void judge_attempt(world& w, const logged_event& e, host_books& b) {
+    const connection_record& c = *b.connections.find(e.fields[0]);
+    const bool attempted = c.before == connection_state::connecting || c.before == connection_state::greeting;
+    const bool attempts = c.state == connection_state::connecting || c.state == connection_state::greeting;
+    if (!attempted || attempts || b.connect_timeout_ns == 0) return;
+    const std::int64_t took_ns = ghost::elapsed_ns(w, e, c.began);
+    promise(w, took_ns <= b.connect_timeout_ns, [&] {
+      return "the attempt of " + named(w, e, "connection", e.fields[0]) + " lasted " + std::to_string(took_ns) +
+             " ns of " + std::to_string(b.connect_timeout_ns) + " (stalled time not counted)";
+    });
+  }
   template <class Look>
   static void each_waiting(host_books& b, std::uint64_t connection, const Look& look) {
     for (const std::uint64_t request : b.open_requests) {

@@ -43,6 +43,23 @@ class every_record_takes_one_exit final : public invariant {
                (o.accepted == 0 ? " ended without having been accepted" : " took a second exit");
       });
   }
+  // What nobody took out of the queue any more.
+  void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
+    if (b.transport != transport_state::gone && b.transport != transport_state::swept && b.transport != transport_state::hung)
+      return;
+    promise(w, b.calls_open == 0, [&] {
+      return "a program of host " + std::string(ghost::host_name(w, host)) + " waits for " + std::to_string(b.calls_open) +
+             " calls of a transport that has ended";
+    });
+    for (std::size_t i = 0; i < b.operations.size(); ++i) {
+      const operation_record& one = b.operations.at(i);
+      if (one.accepted == 0 || one.submitted != 0) continue;
+      promise(w, one.ended != 0, [&] {
+        return "operation " + std::to_string(b.operations.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+               " was never handed over, and its transport has ended";
+      });
+    }
+  }
 };
 
 class a_waiter_is_told_once final : public invariant {

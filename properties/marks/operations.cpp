@@ -2,6 +2,8 @@
 #include <properties/invariants/id_table.hpp>
 #include <properties/marks/mark.hpp>
 
+#include <holdfast/base/error.hpp>
+
 namespace holdfast::marks {
 
 namespace {
@@ -63,6 +65,32 @@ class key_condemned_in_use final : public mark_detector {
 };
 
 bool somebody_is_told(const logged_event&) { return true; }
+// Whoever asks with a reference of an ended life, after the owner's next life was greeted.
+class old_reference_refused final : public mark_detector {
+ public:
+  old_reference_refused() : mark_detector({kind_of(event_id::hello_accepted), kind_of(hardware_event::op_ended)}) {}
+  void begin() override { greeted_.forget(); }
+  void see(const logged_event& e) override {
+    peer& owner = greeted_[e.host];
+    if (e.kind == event_id::hello_accepted) {
+      owner.returned = owner.returned || (owner.worker_id == e.fields[1] && owner.incarnation != e.fields[2]);
+      owner.worker_id = e.fields[1];
+      owner.incarnation = e.fields[2];
+    } else if (owner.returned && e.fields[1] == 0 && e.fields[2] == stale_key) {
+      reached();
+    }
+  }
+
+ private:
+  static constexpr auto stale_key = static_cast<std::uint64_t>(holdfast::error_code::stale_key);
+  // The one greeted last, by host.
+  struct peer {
+    std::uint64_t worker_id = 0, incarnation = 0;
+    bool returned = false;
+  };
+  invariants::id_table<peer> greeted_;
+};
+
 bool swept_something(const logged_event& e) { return e.fields[1] != 0; }
 
 const mark_registrar<get_ended_inline> tp_h7{"TP-H7", "a GET ended inside the call that posted it"};
@@ -72,6 +100,8 @@ const mark_registrar<key_condemned_in_use> tp_h16{"TP-H16",
                                                   "a key was condemned before a GET posted with it had ended"};
 const mark_registrar<single_event<event_id::loss_sent, somebody_is_told>> tp_h44{
     "TP-H44", "an embedder who asked for it was told of the loss of a peer"};
+const mark_registrar<old_reference_refused> tp_h18{
+    "TP-H18", "a reference of an ended life was refused when its owner had returned and was greeted"};
 
 }  // namespace
 

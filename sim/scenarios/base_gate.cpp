@@ -19,7 +19,7 @@ class gate_stage final : public base_stage {
   static constexpr std::string_view scenario_text =
       "fibers enter, leave, close and drain one gate; drains without a deadline must end";
 
-  explicit gate_stage(world& w) : base_stage(w, "base gate") {}
+  explicit gate_stage(world& w) : base_stage(w, "PM-I24") {}
 
   static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
     // The first lanes are what every plan needs to be interesting: somebody inside, somebody who closes and drains.

@@ -5,14 +5,16 @@
 #include <sim/hardware/host_memory.hpp>
 #include <sim/kernel/kernel_scope.hpp>
 
+#include <limits>
+
 namespace holdfast::sim {
 
 namespace hf = holdfast;
 
 namespace {
 
-// What a close may take beyond its deadline: twice transport.close_timeout, which is 2 s.
-constexpr std::int64_t close_bound_ns = 4'000'000'000;
+// What a close may take beyond its deadline, when it is forced: transport.close_timeout.
+constexpr std::int64_t close_bound_ns = 2'000'000'000;
 
 // For how long a host may have had no time and still be expected to keep its connections.
 constexpr std::int64_t stall_max_ns = 1'000'000'000;
@@ -20,6 +22,23 @@ constexpr std::int64_t stall_max_ns = 1'000'000'000;
 hf::platform::time_point in(world& w, std::int64_t ns) {
   return hf::platform::time_point{hf::platform::duration{w.now() + ns}};
 }
+
+// A caller of the transport for as long as it waits for the answer.
+class waiting_call {
+ public:
+  explicit waiting_call(const fleet_node& node) noexcept : world_(node.of.the_world), host_(node.machine.index()) { tell(true); }
+  ~waiting_call() { tell(false); }
+  waiting_call(const waiting_call&) = delete;
+  waiting_call& operator=(const waiting_call&) = delete;
+
+ private:
+  void tell(bool waits) noexcept {
+    kernel_scope kernel;
+    invariants::told_call(world_, host_, waits);
+  }
+  world& world_;
+  std::uint16_t host_;
+};
 
 }  // namespace
 
@@ -48,6 +67,7 @@ bool fleet_node::open() {
     ucx.lost = [&f = of, &h = machine](const hf::transport::peer_loss& what) { f.loss_told(h, what); };
   if (of.settings.progress_batch != 0) values.progress_batch = of.settings.progress_batch;
   const std::uint64_t batch = values.progress_batch;
+  const std::int64_t connect_timeout_ns = values.connect_timeout.count();
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
   core.emplace(std::move(*made));
@@ -55,7 +75,7 @@ bool fleet_node::open() {
   kernel_scope kernel;
   invariants::told_arena_sizes(of.the_world, machine.index(), of.settings.pool.initial_arena_bytes,
                                of.settings.pool.max_arena_bytes, memory_of(machine).page_bytes());
-  invariants::told_progress_batch(of.the_world, machine.index(), batch);
+  invariants::told_transport(of.the_world, machine.index(), batch, connect_timeout_ns);
   return true;
 }
 
@@ -65,8 +85,16 @@ void fleet_node::shut_down(std::int64_t deadline_ns) {
   world& w = of.the_world;
   const std::int64_t began_ns = w.now();
   const std::int64_t stalled_ns = machine.stalled_ns();
+  {
+    kernel_scope kernel;
+    invariants::told_shutdown(w, machine.index(), began_ns + deadline_ns);
+  }
   auto report = core->async_shutdown(in(w, deadline_ns), hf::block);
   const std::int64_t took_ns = w.now() - began_ns - (machine.stalled_ns() - stalled_ns);
+  {
+    kernel_scope kernel;
+    invariants::told_shutdown(w, machine.index(), std::numeric_limits<std::int64_t>::max());
+  }
   if (!report) return;
   witnessed = report->witnessed;
   bytes_registered = report->bytes_registered;
@@ -208,6 +236,7 @@ step_result fleet_ops::connect(fleet& f, fleet_node& node, const op& step) {
   listening_host& other = f.listening.at(step.words.at("host"));
   other.there.wait(f.the_world);
   if (other.failed) return {false, 0};
+  const waiting_call call(node);
   auto met = node.peers().async_connect(std::string(other.address), hf::peer_id{}, hf::block);
   if (!met) return refused_step(met.error());
   return {};
@@ -219,6 +248,7 @@ step_result fleet_ops::close(fleet& f, fleet_node& node, const op& step) {
   world& w = f.the_world;
   const std::int64_t began_ns = w.now(), stalled_ns = node.machine.stalled_ns();
   const std::int64_t deadline_ns = step.number("deadline_ns", 1'000'000);
+  const waiting_call call(node);
   auto ended = node.peers().async_close(whom, in(w, deadline_ns), hf::block);
   const std::int64_t took_ns = w.now() - began_ns - (node.machine.stalled_ns() - stalled_ns);
   // After its deadline it is forced, which has a bound of its own.
@@ -233,6 +263,7 @@ step_result fleet_ops::close(fleet& f, fleet_node& node, const op& step) {
 
 step_result fleet_ops::revoke(fleet& f, fleet_node& node, const op& step) {
   const hf::peer_id whom = f.listening.at(step.words.at("host")).self;
+  const waiting_call call(node);
   auto ended = node.peers().async_revoke(whom, hf::block);
   if (!ended) return refused_step(ended.error());
   return {};
@@ -240,6 +271,7 @@ step_result fleet_ops::revoke(fleet& f, fleet_node& node, const op& step) {
 
 step_result fleet_ops::declare_dead(fleet& f, fleet_node& node, const op& step) {
   const hf::peer_id whom = f.listening.at(step.words.at("host")).self;
+  const waiting_call call(node);
   auto ended = node.peers().async_declare_dead(whom, hf::transport::death_evidence::told_by_operator, hf::block);
   if (!ended) return refused_step(ended.error());
   return {};

@@ -634,7 +634,8 @@ nlohmann::json measure_handover(bool spinning) {
 void measure_way(const way& how, const std::string& only, bool as_document, nlohmann::json& rows) {
   const std::string name =
       std::string(how.shared_memory ? "shm" : "tcp") + (how.spin.count() > 0 ? " spinning" : " sleeping");
-  if (name.find(only) == std::string::npos) return;
+  const auto wanted = [&](const plan& what) { return (name + " " + what.name).find(only) != std::string::npos; };
+  if (std::ranges::none_of(plans, wanted)) return;
   const owner_process owner(how);
   node ours(how);
   must("connect", ours.peers().async_connect(owner.offered().address, owner.offered().who, block));
@@ -642,6 +643,7 @@ void measure_way(const way& how, const std::string& only, bool as_document, nloh
   theirs.connect(owner.offered().plain_address, owner.offered().plain_key);
   pinned::buffer into = ours.alloc(largest);
   for (const plan& what : plans) {
+    if (!wanted(what)) continue;
     rows.push_back(measure(how, what, ours, theirs, owner.offered(), into, name));
     if (!as_document) std::cout << rows.back().dump() << std::endl;
   }
@@ -656,7 +658,7 @@ int main(int argc, char** argv) {
                static_cast<pid_t>(std::atoi(argv[4])));
   const bool as_document = first == "--json";
   if (argc > 2 || first == "--own" || (first.starts_with("-") && !as_document)) {
-    std::fputs("usage: real_p6_get [--json | PART OF A NAME, as 'shm' or 'tcp sleeping']\n", stderr);
+    std::fputs("usage: real_p6_get [--json | PART OF A NAME, as 'shm' or 'tcp sleeping 4 KiB']\n", stderr);
     return 2;
   }
   ::alarm(bound_s);

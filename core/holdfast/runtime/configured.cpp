@@ -48,6 +48,7 @@ ucx_device_options configured_ucx(const options::configuration& from) {
 #define HOLDFAST_TRANSPORT_OPTION(name, member, ...) put(values.member, from, option_id::transport_##name);
 #include <holdfast/options/options.def>
   put(out.wire.transports, from, option_id::transport_transports);
+  put(out.wire.devices, from, option_id::transport_devices);
   put(out.wire.fork_policy, from, option_id::transport_fork_policy);
   put(out.library, from, option_id::transport_ucx_library);
   return out;

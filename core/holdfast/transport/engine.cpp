@@ -57,7 +57,7 @@ result<void> engine::start(bool& may_delete) noexcept {
     if (start_reported_) {
       outcome = start_outcome_;
     } else {
-      outcome = fail_with_words(error_code::timed_out, "transport.start", "the library did not open a worker in time");
+      outcome = fail_with_words(error_code::timed_out, "transport.start", "transport.startup_timeout: no worker was opened in time");
       may_delete = false;
     }
   }
@@ -76,7 +76,7 @@ result<void> engine::start(bool& may_delete) noexcept {
   } else {
     may_delete = false;
     abandon();
-    outcome = fail_with_words(error_code::timed_out, "transport.start", "a start-up failed, and the library did not return");
+    outcome = fail_with_words(error_code::timed_out, "transport.start", "transport.startup_timeout: failed, and UCX does not return");
   }
   return outcome;
 }

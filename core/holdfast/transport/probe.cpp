@@ -283,10 +283,10 @@ result<void> get_once(engine& of, const peer_id& self, const intrusive_ptr<probe
     return absent("the transport closed during its start");
   }
   const auto answer = get->answer.wait(std::min(deadline, of.host.clock().now() + of.options.probe_timeout));
-  if (!answer) return absent("a GET did not end in time");
+  if (!answer) return absent("transport.probe_timeout: a GET did not end in time");
   if (!*answer) return fail_with_words(error_code::absent, "transport.probe", answer->error().words);
   for (std::size_t i = 0; i < size; ++i)
-    if (to->base()[i] != pattern(i, size)) return absent("a GET brought wrong bytes");
+    if (to->base()[i] != pattern(i, size)) return absent("transport.transports: a GET brought wrong bytes");
   return {};
 }
 
@@ -328,7 +328,7 @@ result<void> probe_over_loopback(engine& of, std::optional<result<void>>& shares
     return absent("the transport closed during its start");
   }
   const auto self = connect->answer.wait(deadline);
-  if (!self) return absent("the process could not connect to itself in time");
+  if (!self) return absent("transport.startup_timeout: no connection to itself in time");
   if (!*self) return fail_with_words(error_code::absent, "transport.probe", self->error().words);
 
   const result<void> outcome = get_all(of, **self, true, deadline);

@@ -151,6 +151,7 @@ TEST(OptionsConfiguration, TheStructsHaveTheDefaultsOfTheTable) {
   EXPECT_EQ(ucx.transport.member, plain_ucx.transport.member) << #name;
 #include <holdfast/options/options.def>
   EXPECT_EQ(ucx.wire.transports, plain_ucx.wire.transports);
+  EXPECT_EQ(ucx.wire.devices, plain_ucx.wire.devices);
   EXPECT_EQ(ucx.wire.fork_policy, plain_ucx.wire.fork_policy);
   EXPECT_EQ(ucx.library, plain_ucx.library);
   EXPECT_TRUE(pinned::validate(made.pinned));
@@ -161,7 +162,8 @@ TEST(OptionsConfiguration, WhatIsConfiguredArrivesInTheStructs) {
   sources given;
   given.arguments = {named("pinned.arena_reclaim_after", "3s"), named("transport.listen_address", "[::1]:0"),
                      named("transport.progress_spin", "1ms"),   named("runtime.recorded_level", "warn"),
-                     named("transport.transports", "tcp,self"), named("pinned.scrub_on_free", "true")};
+                     named("transport.transports", "tcp,self"), named("pinned.scrub_on_free", "true"),
+                     named("transport.devices", "eth0, mlx5_0:1")};
   const auto read = resolve(given);
   ASSERT_TRUE(read) << all_of(read.error());
   EXPECT_EQ(configured_runtime(*read).pinned.arena_reclaim_after_ns, 3'000'000'000);
@@ -170,6 +172,7 @@ TEST(OptionsConfiguration, WhatIsConfiguredArrivesInTheStructs) {
   EXPECT_EQ(configured_ucx(*read).transport.listen_address, "[::1]:0");
   EXPECT_EQ(configured_ucx(*read).transport.progress_spin, std::chrono::milliseconds(1));
   EXPECT_EQ(configured_ucx(*read).wire.transports, "tcp,self");
+  EXPECT_EQ(configured_ucx(*read).wire.devices, "eth0,mlx5_0:1");
 }
 
 TEST(OptionsConfiguration, GranulesAreThoseOfPinnedMemory) {

@@ -305,6 +305,12 @@ const wrong all_wrong[] = {
        t.core(event_id::unmap_submitted, 7, 7, 1).forgiven().rest();
      }},
     {"W-6", "a step without an end", [](told& t) { t.device(hardware_event::op_began, 1).rest(); }},
+    {"W-7", "a shutdown that does not return",
+     [](told& t) {
+       open(t, {});
+       invariants::told_shutdown(t.looking(), 0, -1);
+       t.stuck();
+     }},
     {"W-7", "a registration that is left and reported as gone",
      [](told& t) {
        build(t);
@@ -525,6 +531,8 @@ const wrong all_wrong[] = {
     {"PM-I21", "a late shutdown",
      [](told& t) { start_shutdown(t, 1000).at(1001).core(event_id::shutdown_ended, 1, 0, 0, 0, 0, 0); }},
     {"PM-I21", "a shutdown that nobody ends", [](told& t) { start_shutdown(t).stuck(); }},
+    {"PM-I21", "a drain that nobody wakes",
+     [](told& t) { t.core(event_id::gate_closed, 1, 1).device(hardware_event::op_began, 1).stuck(); }},
     {"PM-I22", "an unmap under a GET",
      [](told& t) {
        build(t);
@@ -753,6 +761,12 @@ const wrong all_wrong[] = {
      [](told& t) {
        t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).core(event_id::witness_issued, 1, 0);
      }},
+    {"TP-I1", "a call that nobody answers",
+     [](told& t) {
+       t.core(event_id::transport_state, 1, 6);
+       invariants::told_call(t.looking(), 0, true);
+       t.stuck();
+     }},
     {"TP-I2", "a waiter told twice",
      [](told& t) {
        build(t);
@@ -816,6 +830,12 @@ const wrong all_wrong[] = {
      [](told& t) { t.core(event_id::message_copied, 3, 65, 64); }},
     {"TP-I19", "a loss reported twice",
      [](told& t) { t.core(event_id::peer_lost, 100, 200, 3, 0, 0).core(event_id::peer_lost, 100, 200, 3, 0, 0); }},
+    {"TP-I20", "a teardown that ends a nanosecond late",
+     [](told& t) {
+       t.core(event_id::transport_state, 1, 3);
+       invariants::told_shutdown(t.looking(), 0, 10 * ms);
+       t.at(10 * ms + 1).core(event_id::teardown_hung, 1, 0, 0);
+     }},
     {"TP-I20", "a witness before the end",
      [](told& t) {
        t.core(event_id::progress_state, 1, 0, 0).core(event_id::witness_issued, 1, 0);
@@ -874,12 +894,18 @@ const wrong all_wrong[] = {
     {"TP-I15", "a submission that waits for a flood to end",
      [](told& t) {
        t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
-       invariants::told_progress_batch(t.looking(), 0, 1);
+       invariants::told_transport(t.looking(), 0, 1, 0);
        t.on_fiber(app).device(hardware_event::op_began, 1);
        t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).device(hardware_event::op_ended, 1, 1, 0);
        t.on_fiber(progress);
        for (int call = 0; call < 7; ++call)
          t.device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_worker_progress), 1);
+     }},
+    {"TP-I18", "an attempt that lasts a nanosecond too long",
+     [](told& t) {
+       t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
+       invariants::told_transport(t.looking(), 0, 16, 10 * ms);
+       t.core(event_id::connection_state, 3, 0, 0, 0).at(10 * ms + 1).core(event_id::connection_state, 3, 0, 0, 7);
      }},
     {"TP-I18", "an endpoint through memory that outlives its connection",
      [](told& t) {
@@ -949,6 +975,11 @@ const wrong all_wrong[] = {
      [](told& t) { open_worker(t).core(event_id::transport_state, 1, 1); }},
     {"TP-I29", "a call of an absent backend",
      [](told& t) { call(t.core(event_id::transport_state, 1, 1), app, function::ucp_cleanup, 1); }},
+    {"TP-I29", "a context that ends before its worker",
+     [](told& t) {
+       t.on_fiber(progress).device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_worker_query), 1);
+       t.on_fiber(registration).device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_cleanup), 1);
+     }},
     {"TP-I30", "a call of the library under a lock",
      [](told& t) {
        t.under_a_lock([](told& locked) { call(locked, progress, function::ucp_worker_progress, 1); });

@@ -2,6 +2,8 @@
 // always reached says as little as one that never is.
 #include <properties/marks/mark.hpp>
 
+#include <holdfast/base/error.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,6 +33,7 @@ struct row {
 std::vector<row> rows() {
   using enum event_id;
   constexpr std::uint64_t mib = 1 << 20;
+  constexpr auto stale = static_cast<std::uint64_t>(error_code::stale_key);
   const auto arming = event(progress_state, 1, {1, 1, 0});
   const auto sleeping = event(progress_state, 1, {1, 2, 0});
   const auto woken = event(progress_woke, 1, {1, 1});
@@ -71,6 +74,11 @@ std::vector<row> rows() {
        {event(key_used, 1, {5, 7}), event(key_state, 1, {5, 1, 1, 1})},
        {event(key_used, 1, {5, 7}), event(operation_ended, 1, {7, 1, 0}), event(key_state, 1, {5, 1, 1, 1})}},
       {"TP-H44", {event(loss_sent, 1, {2, 3, 4})}, {event(peer_lost, 1, {2, 3, 4, 0, 0})}},
+      {"TP-H18",
+       {event(hello_accepted, 1, {3, 100, 200, 2}), event(hello_accepted, 1, {4, 100, 201, 2}),
+        event(hardware_event::op_ended, 2, {9, 0, stale})},
+       {event(hello_accepted, 1, {3, 100, 200, 2}), event(hello_accepted, 1, {4, 100, 200, 2}),
+        event(hardware_event::op_ended, 2, {9, 0, stale})}},
   };
 }
 

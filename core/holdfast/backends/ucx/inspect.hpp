@@ -9,6 +9,7 @@
 
 #include <holdfast/platform/abi.hpp>
 
+#include <holdfast/backends/ucx/devices.hpp>
 #include <holdfast/base/error.hpp>
 #include <holdfast/telemetry/event_log.hpp>
 
@@ -22,16 +23,13 @@ struct findings {
   std::string version;
   /// "1.13", of the header that this was compiled with.
   std::string compiled_for;
-  struct lane {
-    std::string transport;  // "tcp"
-    std::string device;     // "eth0", "mlx5_0:1"
-  };
   /// In UCX's order; empty also where the library does not say.
   std::vector<lane> lanes;
 };
 
-/// Opens a context with the given transports, asks it, and closes it. `library`, `transports`: as load.hpp and
-/// wire_ucx.hpp.
-result<findings> inspect(event_log& log, const char* library, const std::string& transports);
+/// Opens a context with the given transports and devices, asks it, and closes it. `library`, `transports`, `devices`: as
+/// load.hpp and wire_ucx.hpp.
+result<findings> inspect(event_log& log, const char* library, const std::string& transports,
+                         const std::string& devices = std::string(all_devices));
 
 }  // namespace holdfast::inline HOLDFAST_ABI::ucx

@@ -20,10 +20,10 @@ constexpr platform::environment_setting before_loading[] = {
     // a minute. Read when a worker is made, and from nowhere else.
     {"UCX_TCP_CM_REUSEADDR", "y"},
 };
+// In the same order.
 constexpr overridden_setting names[] = {overridden_setting::mem_events, overridden_setting::handle_errors,
-                                        overridden_setting::debug_signal};
-// The others are nobody's business but ours.
-static_assert(std::size(before_loading) >= std::size(names));
+                                        overridden_setting::debug_signal, overridden_setting::tcp_reuse};
+static_assert(std::size(before_loading) == std::size(names));
 
 }  // namespace
 
@@ -36,7 +36,7 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
   for (std::size_t i = 0; i < std::size(names); ++i)
     warn_if_overridden(log, names[i], before_loading[i].name, before_loading[i].value);
   const auto opened = platform::driver_library::open(library, before_loading);
-  if (!opened) return fail_with_words(error_code::absent, "ucx.load", opened.error());
+  if (!opened) return fail_with_words(error_code::absent, "ucx.load", "transport.ucx_library: " + opened.error());
 
   ucp_table table;
   const char* missing = nullptr;
@@ -51,16 +51,18 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
 #undef HOLDFAST_UCP
   table.ucs_status_string =
       reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
-  char words[64];
+  table.ucp_context_print_info =
+      reinterpret_cast<decltype(table.ucp_context_print_info)>(opened->symbol("ucp_context_print_info"));
+  char words[sizeof(error::words)];
   if (missing != nullptr) {
-    std::snprintf(words, sizeof(words), "this UCX has no %s", missing);
+    std::snprintf(words, sizeof(words), "transport.ucx_library: it has no %s", missing);
     return fail_with_words(error_code::absent, "ucx.load", words);
   }
 
   unsigned major = 0, minor = 0, release = 0;
   table.ucp_get_version(&major, &minor, &release);
   if (major != UCP_API_MAJOR || minor < UCP_API_MINOR) {
-    std::snprintf(words, sizeof(words), "UCX %u.%u.%u found, compiled for %d.%d", major, minor, release, UCP_API_MAJOR,
+    std::snprintf(words, sizeof(words), "transport.ucx_library: it is UCX %u.%u.%u, wanted is %d.%d", major, minor, release, UCP_API_MAJOR,
                   UCP_API_MINOR);
     return fail_with_words(error_code::absent, "ucx.load", words);
   }

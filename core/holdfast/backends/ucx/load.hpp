@@ -28,6 +28,8 @@ enum class overridden_setting : std::uint8_t {
   rcache = 4,         // UCX_RCACHE_ENABLE=n: registrations are ours to count
   transports = 5,     // UCX_TLS: what the options say
   rails = 6,          // UCX_MAX_RMA_RAILS=1, from 1.14 on
+  tcp_reuse = 7,      // UCX_TCP_CM_REUSEADDR=y: a process comes back under its address
+  devices = 8,        // UCX_NET_DEVICES: what the options say
 };
 
 inline constexpr const char* default_library = "libucp.so.0";

@@ -12,6 +12,8 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdio>
+
 namespace holdfast::inline HOLDFAST_ABI::ucx {
 
 // HOLDFAST_UCP(function): required. One list, so that loader and double cannot disagree.
@@ -59,6 +61,8 @@ struct ucp_table {
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
   HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
+  /// What a context can use, as text; null = nobody says.
+  void (*ucp_context_print_info)(ucp_context_h context, FILE* stream) = nullptr;
   /// From libucs, which libucp brings with it; null = statuses are shown as numbers.
   const char* (*ucs_status_string)(ucs_status_t status) = nullptr;
 };

@@ -1,11 +1,14 @@
 #include <holdfast/platform/abi.hpp>
 
 #include <holdfast/backends/ucx/address.hpp>
+#include <holdfast/backends/ucx/devices.hpp>
 #include <holdfast/backends/ucx/fork.hpp>
 #include <holdfast/backends/ucx/load.hpp>
 #include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/telemetry/emit.hpp>
 #include <holdfast/transport/hello.hpp>
+#include <holdfast/transport/settings.hpp>
 
 #include <array>
 #include <cstdio>
@@ -171,7 +174,7 @@ class wire_ucx final : public transport::wire {
 };
 
 std::unexpected<error> wire_ucx::failed(const char* operation, ucs_status_t status, std::string_view about) const {
-  char text[64];
+  char text[sizeof(error::words)];
   const std::string_view said = words(status);
   if (about.empty())
     std::snprintf(text, sizeof(text), "%.*s", static_cast<int>(said.size()), said.data());
@@ -215,7 +218,7 @@ result<void> wire_ucx::open_worker(wire_sink& sink) {
     return {};
   }
   destroy_worker();
-  if (narrow) return fail_with_words(error_code::absent, "ucx.worker", "messages cannot carry a header of 64 bytes");
+  if (narrow) return fail_with_words(error_code::absent, "ucx.worker", "transport.transports: no message header of 64 bytes");
   return failed("ucx.worker", status);
 }
 
@@ -262,7 +265,9 @@ void wire_ucx::destroy_worker() noexcept {
 
 result<std::string> wire_ucx::listen(std::string_view address) {
   const auto where = parse_address(address);
-  if (!where) return fail_with_words(error_code::invalid_argument, "ucx.listen", address);
+  char setting[96];
+  std::snprintf(setting, sizeof(setting), "transport.listen_address %.*s", static_cast<int>(address.size()), address.data());
+  if (!where) return fail_with_words(error_code::invalid_argument, "ucx.listen", setting);
   ucp_listener_params_t params{};
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
   params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&where->storage);
@@ -270,13 +275,13 @@ result<std::string> wire_ucx::listen(std::string_view address) {
   params.conn_handler.cb = &wire_ucx::connection_asked;
   params.conn_handler.arg = this;
   ucs_status_t status = ucp_.ucp_listener_create(worker_, &params, &listener_);
-  if (status != UCS_OK) return failed("ucx.listen", status, address);
+  if (status != UCS_OK) return failed("ucx.listen", status, setting);
   ucp_listener_attr_t attributes{};
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
   status = ucp_.ucp_listener_query(listener_, &attributes);
   if (status != UCS_OK) {
     destroy_listener();
-    return failed("ucx.listen", status, address);
+    return failed("ucx.listen", status, setting);
   }
   return format_address(attributes.sockaddr);
 }
@@ -543,12 +548,14 @@ bool only_known(std::string_view transports) noexcept {
 constexpr const char* memory_transports = "posix";
 
 // For lanes through shared memory; null: this machine or this library has none.
-ucp_context_h open_data_context(const ucp_table& table) noexcept {
+ucp_context_h open_data_context(const ucp_table& table, event_log& log, const std::string& devices) noexcept {
   if (table.ucp_worker_get_address == nullptr || table.ucp_worker_release_address == nullptr) return nullptr;
   ucp_config_t* config = nullptr;
   if (table.ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return nullptr;
   ucs_status_t status = table.ucp_config_modify(config, "RCACHE_ENABLE", "n");
   if (status == UCS_OK) status = table.ucp_config_modify(config, "TLS", memory_transports);
+  // Of the network it uses none; but it looks whether they are there, and complains on standard error.
+  if (status == UCS_OK) status = choose_devices(table, log, config, devices);
   ucp_context_h made = nullptr;
   if (status == UCS_OK) {
     ucp_params_t params{};
@@ -569,26 +576,28 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   transport::wire_facts facts;
   facts.transports = values.transports;
   const auto failed = [&](const char* step, ucs_status_t status) {
-    // What was found, and with which setting.
-    char words[64];
-    std::snprintf(words, sizeof(words), "%s; transport.transports is %s",
-                  table.ucs_status_string != nullptr ? table.ucs_status_string(status) : "status of UCX",
-                  facts.transports.c_str());
+    // With which setting, and what was found: words are cut at their end.
+    char words[sizeof(error::words)];
+    std::snprintf(words, sizeof(words), "transport.transports %s: %s", values.transports.c_str(),
+                  table.ucs_status_string != nullptr ? table.ucs_status_string(status) : "status of UCX");
     return fail_with_words(error_code::absent, step, words, 0,
                            static_cast<std::uint64_t>(static_cast<std::int64_t>(status)));
   };
   const auto guard = protect_from_fork(values.fork_policy, !only_known(values.transports));
   if (!guard) return std::unexpected(guard.error());
   facts.fork = *guard;
+  if (const auto there = require_devices(table, values.transports, values.devices); !there)
+    return std::unexpected(there.error());
   ucp_config_t* config = nullptr;
   ucs_status_t status = table.ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return failed("ucx.config", status);
   warn_if_overridden(log, overridden_setting::rcache, "UCX_RCACHE_ENABLE", "n");
   status = table.ucp_config_modify(config, "RCACHE_ENABLE", "n");
   if (status == UCS_OK && values.transports != "auto") {
-    warn_if_overridden(log, overridden_setting::transports, "UCX_TLS", facts.transports.c_str());
-    status = table.ucp_config_modify(config, "TLS", facts.transports.c_str());
+    warn_if_overridden(log, overridden_setting::transports, "UCX_TLS", values.transports.c_str());
+    status = table.ucp_config_modify(config, "TLS", values.transports.c_str());
   }
+  if (status == UCS_OK) status = choose_devices(table, log, config, values.devices);
   unsigned major = 0, minor = 0, release = 0;
   table.ucp_get_version(&major, &minor, &release);
   // One rail, so that one completion speaks for all bytes; older libraries do not know the setting, and answer success.
@@ -607,6 +616,11 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   }
   table.ucp_config_release(config);
   if (status != UCS_OK) return failed("ucx.context", status);
+  if (values.devices != all_devices) {
+    facts.transports.append(" over ").append(values.devices);
+    if (!uses_devices(table, context, values.devices))
+      emit::setting_without_effect(log, static_cast<std::uint64_t>(transport::setting_number::devices));
+  }
 
   ucp_context_attr_t attributes{};
   attributes.field_mask = UCP_ATTR_FIELD_THREAD_MODE;
@@ -614,7 +628,7 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   facts.thread_safe = status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE;
   // Keys of a device that the other context does not have could not be told from its own.
   ucp_context_h data_context = nullptr;
-  if (status == UCS_OK && values.shared_memory && only_known(values.transports)) data_context = open_data_context(table);
+  if (status == UCS_OK && values.shared_memory && only_known(values.transports)) data_context = open_data_context(table, log, values.devices);
   if (data_context != nullptr) facts.transports.append(" and ").append(memory_transports);
   std::unique_ptr<transport::wire> made;
   if (status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE && !platform::heap_fault("ucx.wire"))
@@ -624,7 +638,7 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   table.ucp_cleanup(context);
   if (status != UCS_OK) return failed("ucx.context", status);
   if (attributes.thread_mode == UCS_THREAD_MODE_SINGLE)
-    return fail_with_words(error_code::absent, "ucx.context", "this UCX was built without thread support");
+    return fail_with_words(error_code::absent, "ucx.context", "transport.ucx_library: UCX built without thread support");
   return fail(error_code::out_of_memory, "ucx.context", 0, sizeof(wire_ucx));
 }
 

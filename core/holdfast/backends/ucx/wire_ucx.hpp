@@ -24,6 +24,8 @@ struct wire_settings {
   /// Transports, in UCX's own words; "auto" leaves it to the environment. One endpoint with error mode PEER for each
   /// peer means tcp lanes with UCX 1.13.
   std::string transports = "tcp";
+  /// Network devices, by UCX's names; "all" for every one.
+  std::string devices = "all";
   /// Whether lanes through the memory of the machine are wanted beside them.
   bool shared_memory = true;
   /// refuse, warn or off: what to do where a fork would take memory away from under a device.
