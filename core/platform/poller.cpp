@@ -24,10 +24,15 @@ std::expected<poller, int> poller::create(host&) noexcept {
 }
 
 poller::poller(poller&& other) noexcept
-    : event_descriptor_(std::exchange(other.event_descriptor_, -1)), watched_(std::move(other.watched_)) {}
+    : event_descriptor_(std::exchange(other.event_descriptor_, -1)),
+      announced_(other.announced_.load(std::memory_order_relaxed)),
+      seen_(other.seen_),
+      watched_(std::move(other.watched_)) {}
 
 poller& poller::operator=(poller&& other) noexcept {
   std::swap(event_descriptor_, other.event_descriptor_);
+  announced_.store(other.announced_.exchange(announced_.load(std::memory_order_relaxed)));
+  std::swap(seen_, other.seen_);
   std::swap(watched_, other.watched_);
   return *this;
 }
@@ -68,7 +73,8 @@ wake_cause poller::wait(time_point deadline) noexcept {
       return wake_cause::none;
     }
     if (ready > 0) {
-      auto cause = watched_.front().revents != 0 ? wake_cause::woken : wake_cause::none;
+      seen_ = watched_.front().revents != 0;
+      auto cause = seen_ ? wake_cause::woken : wake_cause::none;
       for (std::size_t i = 1; i < watched_.size(); ++i)
         if (watched_[i].revents != 0) cause = cause | wake_cause::descriptor;
       return cause;
@@ -80,11 +86,15 @@ wake_cause poller::wait(time_point deadline) noexcept {
 void poller::wake() noexcept {
   // Fails only if 2^64-2 wakes are pending: then one more changes nothing.
   const std::uint64_t one = 1;
+  announced_.store(true, std::memory_order_release);
   while (::write(event_descriptor_, &one, sizeof one) < 0 && errno == EINTR) {
   }
 }
 
 void poller::drain_wakes() noexcept {
+  // A waker who announced and did not write yet is left to the wait that sees what he writes.
+  const bool announced = announced_.exchange(false, std::memory_order_acq_rel);
+  if (!std::exchange(seen_, false) && !announced) return;
   // One read takes the whole count; it fails if there was none.
   std::uint64_t count = 0;
   while (::read(event_descriptor_, &count, sizeof count) < 0 && errno == EINTR) {

@@ -7,6 +7,7 @@
 
 #include <poll.h>
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <vector>
@@ -55,6 +56,10 @@ class poller {
  private:
   poller() noexcept = default;
   int event_descriptor_ = -1;
+  // The descriptor may be readable: a waker says so before it writes, and a wait says so that saw it. While neither did,
+  // there is nothing to forget, and the system is not asked.
+  std::atomic<bool> announced_{false};
+  bool seen_ = false;
   // The own descriptor first, in the form that poll(2) takes, so that a wait allocates nothing.
   std::vector<pollfd> watched_;
 };
