@@ -39,10 +39,10 @@ struct settled {
 /// A flag: spans may be cut.
 struct serving {};
 
-#define HOLDFAST_MODEL_SERVING_STATE(type, text)     \
-  struct type : boost::msm::front::state<> {         \
-    static constexpr std::string_view name = text;   \
-    using flag_list = mpl::vector1<serving>;         \
+#define HOLDFAST_MODEL_SERVING_STATE(type, text)   \
+  struct type : boost::msm::front::state<> {       \
+    static constexpr std::string_view name = text; \
+    using flag_list = mpl::vector1<serving>;       \
   }
 HOLDFAST_MODEL_SERVING_STATE(building, "Building");
 HOLDFAST_MODEL_SERVING_STATE(in_service, "Published");
@@ -75,6 +75,7 @@ HOLDFAST_MODEL_GUARD(others_live, "others live", machine.live > 1);
 struct arena_machine : front_end<arena_machine> {
   using initial_state = mpl::vector<building, fresh>;
 
+  // clang-format off
   struct transition_table
       : mpl::vector<
             // Registration
@@ -110,6 +111,7 @@ struct arena_machine : front_end<arena_machine> {
             row<occupied, span_destroyed, occupied, others_live>,
             row<occupied, span_destroyed, empty, last_span>,
             row<empty, span_cut, occupied, is_serving>> {};
+  // clang-format on
 
   bool confirmed = false;
   std::uint64_t live = 0;
@@ -119,12 +121,12 @@ struct arena_machine : front_end<arena_machine> {
 class arena_model final : public lifecycle_of_regions<arena_machine, building, fresh> {
  public:
   arena_model()
-      : lifecycle_of_regions("arena", "spec/pinned-memory 4.3",
-                             "an arena's events follow its lifecycle: built, published, retired, unmapped, settled once",
-                             {event_id::map_submitted, event_id::map_answered, event_id::arena_published,
-                              event_id::arena_retired, event_id::unmap_submitted, event_id::unmap_answered,
-                              event_id::arena_unconfirmed, event_id::arena_settled, event_id::span_granted,
-                              event_id::span_released}) {}
+      : lifecycle_of_regions(
+            "arena", "spec/pinned-memory 4.3",
+            "an arena's events follow its lifecycle: built, published, retired, unmapped, settled once",
+            {event_id::map_submitted, event_id::map_answered, event_id::arena_published, event_id::arena_retired,
+             event_id::unmap_submitted, event_id::unmap_answered, event_id::arena_unconfirmed, event_id::arena_settled,
+             event_id::span_granted, event_id::span_released}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {

@@ -44,6 +44,7 @@ HOLDFAST_MODEL_GUARD(nobody_waits, "every transfer completed or orphaned", event
 
 struct connection_machine : front_end<connection_machine> {
   using initial_state = is_new;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_new, connected, connecting>,
@@ -68,21 +69,32 @@ struct connection_machine : front_end<connection_machine> {
             row<is_lost, died, closed>,
             row<closing, died, closed>,
             row<failed, died, closed>> {};
+  // clang-format on
 };
 
 class connection_model final : public lifecycle<connection_machine, is_new> {
  public:
   connection_model()
-      : lifecycle("connection", "spec/transport 4.4",
-                  "a connection is ready after a valid hello, serves until it is closed or lost, and ends when nobody waits "
-                  "for its transfers",
-                  {event_id::connection_state, event_id::hello_accepted, event_id::transport_state,
-                   event_id::worker_destroyed, event_id::operation_accepted, event_id::operation_submitted,
-                   event_id::operation_orphaned, event_id::operation_ended}) {}
+      : lifecycle(
+            "connection", "spec/transport 4.4",
+            "a connection is ready after a valid hello, serves until it is closed or lost, and ends when nobody waits "
+            "for its transfers",
+            {event_id::connection_state, event_id::hello_accepted, event_id::transport_state,
+             event_id::worker_destroyed, event_id::operation_accepted, event_id::operation_submitted,
+             event_id::operation_orphaned, event_id::operation_ended}) {}
 
  private:
   // In the order of connection_state in telemetry/events.def.
-  enum state : std::uint64_t { at_connecting, at_greeting, at_ready, at_draining, at_lost, at_closing, at_closed, at_failed };
+  enum state : std::uint64_t {
+    at_connecting,
+    at_greeting,
+    at_ready,
+    at_draining,
+    at_lost,
+    at_closing,
+    at_closed,
+    at_failed
+  };
 
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {
     const std::uint64_t* const f = e.fields;

@@ -40,6 +40,7 @@ HOLDFAST_MODEL_GUARD(reports_nothing, "no error mode", event.data);
 
 struct endpoint_machine : front_end<endpoint_machine> {
   using initial_state = is_new;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_new, opened, is_open>,
@@ -56,14 +57,16 @@ struct endpoint_machine : front_end<endpoint_machine> {
             row<flushing, died, destroyed>,
             row<is_forced, died, destroyed>,
             row<parked, died, destroyed>> {};
+  // clang-format on
 };
 
 class endpoint_model final : public lifecycle<endpoint_machine, is_new> {
  public:
   endpoint_model()
-      : lifecycle("endpoint", "spec/transport 4.5",
-                  "an endpoint fails once, is closed once, by force only where it reports errors, and else stays parked",
-                  {event_id::endpoint_state, event_id::transport_state, event_id::worker_destroyed}) {}
+      : lifecycle(
+            "endpoint", "spec/transport 4.5",
+            "an endpoint fails once, is closed once, by force only where it reports errors, and else stays parked",
+            {event_id::endpoint_state, event_id::transport_state, event_id::worker_destroyed}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {

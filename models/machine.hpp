@@ -30,21 +30,21 @@
 #include <string_view>
 #include <vector>
 
-#define HOLDFAST_MODEL_EVENT(type, text) \
-  struct type {                          \
+#define HOLDFAST_MODEL_EVENT(type, text)           \
+  struct type {                                    \
     static constexpr std::string_view name = text; \
   }
-#define HOLDFAST_MODEL_STATE(type, text)              \
-  struct type : boost::msm::front::state<> {          \
-    static constexpr std::string_view name = text;    \
+#define HOLDFAST_MODEL_STATE(type, text)           \
+  struct type : boost::msm::front::state<> {       \
+    static constexpr std::string_view name = text; \
   }
-#define HOLDFAST_MODEL_GUARD(type, text, condition)                              \
-  struct type {                                                                  \
-    static constexpr std::string_view name = text;                               \
-    template <class Event, class Machine, class From, class To>                  \
+#define HOLDFAST_MODEL_GUARD(type, text, condition)                                                             \
+  struct type {                                                                                                 \
+    static constexpr std::string_view name = text;                                                              \
+    template <class Event, class Machine, class From, class To>                                                 \
     bool operator()([[maybe_unused]] const Event& event, [[maybe_unused]] Machine& machine, From&, To&) const { \
-      return condition;                                                          \
-    }                                                                            \
+      return condition;                                                                                         \
+    }                                                                                                           \
   }
 
 namespace holdfast::models {
@@ -68,11 +68,12 @@ std::string standing(Machine& m, int axes) {
   using states = typename boost::msm::back::generate_state_set<stt>::type;
   std::string out;
   for (int axis = 0; axis < axes; ++axis)
-    boost::mpl::for_each<states, boost::mpl::make_identity<boost::mpl::_1>>([&]<class State>(boost::mpl::identity<State>) {
-      if (boost::msm::back::get_state_id<stt, State>::type::value != m.current_state()[axis]) return;
-      if (!out.empty()) out += ", ";
-      out += State::name;
-    });
+    boost::mpl::for_each<states, boost::mpl::make_identity<boost::mpl::_1>>(
+        [&]<class State>(boost::mpl::identity<State>) {
+          if (boost::msm::back::get_state_id<stt, State>::type::value != m.current_state()[axis]) return;
+          if (!out.empty()) out += ", ";
+          out += State::name;
+        });
   return out;
 }
 
@@ -179,7 +180,9 @@ class lifecycle_of_regions : public lifecycle<FrontEnd, Initial...> {
   using base = lifecycle<FrontEnd, Initial...>;
   using base::base;
 
-  void mapped(const sim::logged_event& e, std::uint64_t block, std::uint64_t region) { blocks_of(e.host)[region] = block; }
+  void mapped(const sim::logged_event& e, std::uint64_t block, std::uint64_t region) {
+    blocks_of(e.host)[region] = block;
+  }
   typename base::machine* find_region(const sim::logged_event& e, std::uint64_t region) {
     const std::uint64_t* const block = blocks_of(e.host).find(region);
     return block != nullptr ? this->find(e, *block) : nullptr;

@@ -26,7 +26,7 @@ struct transition {
   std::string_view event;
   std::string_view guard;  // empty: always
   std::string_view target;
-  std::uint64_t taken;     // over all runs of the process
+  std::uint64_t taken;  // over all runs of the process
 };
 
 class model {

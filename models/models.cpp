@@ -15,9 +15,9 @@ model& transport_lifecycle();
 model& worker_lifecycle();
 
 std::vector<model*> all() {
-  return {&arena_lifecycle(),       &connection_lifecycle(),  &endpoint_lifecycle(), &operation_lifecycle(),
+  return {&arena_lifecycle(),        &connection_lifecycle(),  &endpoint_lifecycle(), &operation_lifecycle(),
           &registration_lifecycle(), &reservation_lifecycle(), &shutdown_lifecycle(), &span_lifecycle(),
-          &transport_lifecycle(),   &worker_lifecycle()};
+          &transport_lifecycle(),    &worker_lifecycle()};
 }
 
 }  // namespace holdfast::models

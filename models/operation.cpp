@@ -38,6 +38,7 @@ HOLDFAST_MODEL_GUARD(after_destruction, "worker destroyed", event.worker_gone);
 
 struct operation_machine : front_end<operation_machine> {
   using initial_state = is_new;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_new, accepted, queued>,
@@ -57,6 +58,7 @@ struct operation_machine : front_end<operation_machine> {
             row<orphaned, given_up, none>,
             row<orphaned, swept, ended, after_destruction>,
             row<ended, given_up, none>> {};
+  // clang-format on
 };
 
 class operation_model final : public lifecycle<operation_machine, is_new> {
@@ -66,8 +68,8 @@ class operation_model final : public lifecycle<operation_machine, is_new> {
                   "an operation is handed over once and takes the exit that the library's answer, its callback or the "
                   "sweep decides",
                   {event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
-                   event_id::operation_orphaned, event_id::operation_ended, event_id::buffer_lent, event_id::get_abandoned,
-                   event_id::transport_state, event_id::worker_destroyed}) {}
+                   event_id::operation_orphaned, event_id::operation_ended, event_id::buffer_lent,
+                   event_id::get_abandoned, event_id::transport_state, event_id::worker_destroyed}) {}
 
  private:
   // In the order of operation_ended in telemetry/events.def.

@@ -36,6 +36,7 @@ HOLDFAST_MODEL_STATE(lost, "Leaked");
 
 struct registration_machine : front_end<registration_machine> {
   using initial_state = in_private;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<in_private, map_submitted, mapping>,
@@ -60,15 +61,17 @@ struct registration_machine : front_end<registration_machine> {
             row<released, leaked, lost>,
             row<gone, confirmed, none>,
             row<gone, unknown, none>> {};
+  // clang-format on
 };
 
 class registration_model final : public lifecycle_of_regions<registration_machine, in_private> {
  public:
   registration_model()
-      : lifecycle_of_regions("registration", "spec/pinned-memory 4.1 and 6.2",
-                  "a registration is asked for, given back and forgotten once, and its pages go only when it is gone",
-                  {event_id::block_allocated, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
-                   event_id::unmap_answered, event_id::arena_settled, event_id::block_freed, event_id::block_leaked}) {}
+      : lifecycle_of_regions(
+            "registration", "spec/pinned-memory 4.1 and 6.2",
+            "a registration is asked for, given back and forgotten once, and its pages go only when it is gone",
+            {event_id::block_allocated, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
+             event_id::unmap_answered, event_id::arena_settled, event_id::block_freed, event_id::block_leaked}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {

@@ -33,6 +33,7 @@ HOLDFAST_MODEL_GUARD(within_the_ceiling, "within", !event.above);
 
 struct reservation_machine : front_end<reservation_machine> {
   using initial_state = asked;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<asked, reserved, open>,
@@ -41,6 +42,7 @@ struct reservation_machine : front_end<reservation_machine> {
             row<open, raised, none, above_the_ceiling>,
             row<open, committed, spent>,
             row<open, dropped, spent>> {};
+  // clang-format on
 };
 
 class reservation_model final : public lifecycle<reservation_machine, asked> {
@@ -48,8 +50,8 @@ class reservation_model final : public lifecycle<reservation_machine, asked> {
   reservation_model()
       : lifecycle("reservation", "spec/pinned-memory 4.2",
                   "what is committed or given back was reserved, with what it was raised by, and once",
-                  {event_id::ledger_reserved, event_id::ledger_refused, event_id::ledger_raised, event_id::ledger_dropped,
-                   event_id::ledger_committed}) {}
+                  {event_id::ledger_reserved, event_id::ledger_refused, event_id::ledger_raised,
+                   event_id::ledger_dropped, event_id::ledger_committed}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {
@@ -98,11 +100,13 @@ class reservation_model final : public lifecycle<reservation_machine, asked> {
       return one.ledger == ledger && one.bytes + more == bytes && (!same_fiber || one.fiber == e.fiber);
     };
     auto found = std::ranges::find_if(h.open, [&](const amount& one) { return matches(one, true); });
-    if (found == h.open.end()) found = std::ranges::find_if(h.open, [&](const amount& one) { return matches(one, false); });
+    if (found == h.open.end())
+      found = std::ranges::find_if(h.open, [&](const amount& one) { return matches(one, false); });
     if (found == h.open.end()) {
       ++exercised;
       w.violate(id(), std::to_string(bytes) + " bytes of ledger " + std::to_string(ledger) + " of host " +
-                          host_name(w, e.host) + " met \"" + std::string(Event::name) + "\", and no open reservation has as many");
+                          host_name(w, e.host) + " met \"" + std::string(Event::name) +
+                          "\", and no open reservation has as many");
       return;
     }
     for (const amount& raise : h.raises)

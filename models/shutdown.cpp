@@ -37,6 +37,7 @@ HOLDFAST_MODEL_STATE(destroyed, "Destroyed");
 
 struct shutdown_machine : front_end<shutdown_machine> {
   using initial_state = is_open;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_open, grew, none>,
@@ -63,17 +64,19 @@ struct shutdown_machine : front_end<shutdown_machine> {
             row<reporting, ended, swept>,
             row<swept, witnessed, released>,
             row<destroyed, taken, none>> {};
+  // clang-format on
 };
 
 class shutdown_model final : public lifecycle<shutdown_machine, is_open> {
  public:
   shutdown_model()
-      : lifecycle("shutdown", "spec/pinned-memory 4.7 and 7.15",
-                  "a pool's shutdown closes the gates, drains, closes the pool, sweeps and reports, in this order and "
-                  "once; a witness comes after it",
-                  {event_id::pool_opened, event_id::growth_started, event_id::map_submitted, event_id::map_answered,
-                   event_id::arena_published, event_id::arena_retired, event_id::reclaim_began, event_id::shutdown_started,
-                   event_id::shutdown_step, event_id::shutdown_ended, event_id::forced_release}) {}
+      : lifecycle(
+            "shutdown", "spec/pinned-memory 4.7 and 7.15",
+            "a pool's shutdown closes the gates, drains, closes the pool, sweeps and reports, in this order and "
+            "once; a witness comes after it",
+            {event_id::pool_opened, event_id::growth_started, event_id::map_submitted, event_id::map_answered,
+             event_id::arena_published, event_id::arena_retired, event_id::reclaim_began, event_id::shutdown_started,
+             event_id::shutdown_step, event_id::shutdown_ended, event_id::forced_release}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {
@@ -85,7 +88,8 @@ class shutdown_model final : public lifecycle<shutdown_machine, is_open> {
         happened(w, e, f[0], grew{});
         break;
       case event_id::map_submitted:
-        if (const std::uint64_t* const pool = names_of(e.host).growing.find(e.fiber)) names_of(e.host).by_block[f[0]] = *pool;
+        if (const std::uint64_t* const pool = names_of(e.host).growing.find(e.fiber))
+          names_of(e.host).by_block[f[0]] = *pool;
         break;
       case event_id::map_answered:
         if (const std::uint64_t* const pool = names_of(e.host).by_block.find(f[0]); pool != nullptr && f[3] != 0)

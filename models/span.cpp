@@ -33,6 +33,7 @@ HOLDFAST_MODEL_STATE(gone, "Gone");
 
 struct span_machine : front_end<span_machine> {
   using initial_state = is_free;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_free, cut, held>,
@@ -57,6 +58,7 @@ struct span_machine : front_end<span_machine> {
             row<gone, given_up, none>,
             // The operation that was lost had the buffer: it lets go after the arena settled.
             row<gone, released, none>> {};
+  // clang-format on
 };
 
 class span_model final : public lifecycle<span_machine, is_free> {

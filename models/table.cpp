@@ -18,7 +18,8 @@ std::string draw(std::string_view name, std::string_view source, const std::vect
                  const std::vector<transition>& rows) {
   std::string out;
   const auto quoted = [](std::string_view text) { return '"' + std::string(text) + '"'; };
-  out += "// Generated from the transition table of models/" + std::string(name) + ".cpp (" + std::string(source) + ").\n";
+  out +=
+      "// Generated from the transition table of models/" + std::string(name) + ".cpp (" + std::string(source) + ").\n";
   out += "digraph " + quoted(name) + " {\n";
   out += "  rankdir=TB;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n";
   out += "  edge [fontname=\"sans-serif\", fontsize=10];\n";

@@ -34,6 +34,7 @@ HOLDFAST_MODEL_STATE(hung, "Hung");
 
 struct transport_machine : front_end<transport_machine> {
   using initial_state = is_new;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_new, created, probing>,
@@ -48,6 +49,7 @@ struct transport_machine : front_end<transport_machine> {
             row<destroying, deadline, hung>,
             row<swept, unmapped, gone>,
             row<swept, deadline, hung>> {};
+  // clang-format on
 };
 
 class transport_model final : public lifecycle<transport_machine, is_new> {
@@ -59,7 +61,16 @@ class transport_model final : public lifecycle<transport_machine, is_new> {
 
  private:
   // In the order of transport_state in telemetry/events.def.
-  enum state : std::uint64_t { at_probing, at_absent, at_running, at_closing, at_destroying, at_swept, at_gone, at_hung };
+  enum state : std::uint64_t {
+    at_probing,
+    at_absent,
+    at_running,
+    at_closing,
+    at_destroying,
+    at_swept,
+    at_gone,
+    at_hung
+  };
 
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {
     const std::uint64_t epoch = e.fields[0];

@@ -43,6 +43,7 @@ HOLDFAST_MODEL_GUARD(after_destruction, "worker destroyed", event.worker_gone);
 
 struct worker_machine : front_end<worker_machine> {
   using initial_state = is_new;
+  // clang-format off
   struct transition_table
       : mpl::vector<
             row<is_new, started, working>,
@@ -55,16 +56,18 @@ struct worker_machine : front_end<worker_machine> {
             row<sleeping, woke, working, by_deadline>,
             row<sleeping, woke, working, by_nothing>,
             row<working, stopped, is_stopped, after_destruction>> {};
+  // clang-format on
 };
 
 class worker_model final : public lifecycle<worker_machine, is_new> {
  public:
   worker_model()
-      : lifecycle("worker", "spec/transport 4.2",
-                  "a progress thread sleeps after it armed and looked once more, hands nothing over meanwhile, and stops "
-                  "after its worker was destroyed",
-                  {event_id::progress_state, event_id::progress_woke, event_id::operation_submitted,
-                   event_id::transport_state, event_id::worker_destroyed}) {}
+      : lifecycle(
+            "worker", "spec/transport 4.2",
+            "a progress thread sleeps after it armed and looked once more, hands nothing over meanwhile, and stops "
+            "after its worker was destroyed",
+            {event_id::progress_state, event_id::progress_woke, event_id::operation_submitted,
+             event_id::transport_state, event_id::worker_destroyed}) {}
 
  private:
   // In the order of progress_state in telemetry/events.def.

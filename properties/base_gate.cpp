@@ -155,7 +155,8 @@ RC_GTEST_PROP(BaseTurn, IsHeldByOneAndServedInOrder, ()) {
         }
       }
       settle();
-      run.expect(t.taken() == (holder != nobody) && t.waiting() == queue.size(), "the turn counts as the model does", i);
+      run.expect(t.taken() == (holder != nobody) && t.waiting() == queue.size(), "the turn counts as the model does",
+                 i);
       for (const taker& each : takers) {
         run.expect(static_cast<bool>(each.held) == (holder == each.number), "exactly the model's holder has it", i);
         const bool waits = std::find(queue.begin(), queue.end(), each.number) != queue.end();

@@ -73,10 +73,10 @@ inline void showValue(const command& c, std::ostream& out) { out << c.kind << '(
 /// Lists of up to some hundred commands of `kinds` kinds with numbers below `below`.
 inline rc::Gen<std::vector<command>> commands(unsigned kinds, unsigned below) {
   return rc::gen::scale(
-      4.0, rc::gen::container<std::vector<command>>(rc::gen::resize(
-               100, rc::gen::apply([](unsigned kind, unsigned a, unsigned b) { return command{kind, a, b}; },
-                                   rc::gen::inRange(0u, kinds), rc::gen::inRange(0u, below),
-                                   rc::gen::inRange(0u, below)))));
+      4.0,
+      rc::gen::container<std::vector<command>>(rc::gen::resize(
+          100, rc::gen::apply([](unsigned kind, unsigned a, unsigned b) { return command{kind, a, b}; },
+                              rc::gen::inRange(0u, kinds), rc::gen::inRange(0u, below), rc::gen::inRange(0u, below)))));
 }
 
 }  // namespace holdfast::properties

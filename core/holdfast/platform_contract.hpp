@@ -103,13 +103,13 @@ concept ref_count_contract = requires(R& count, const R& seen) {
 };
 
 template <class T>
-concept thread_contract = std::movable<T> && requires(T& thread, std::string_view name,
-                                                      std::move_only_function<void()> body) {
-  { T::start(name, std::move(body)) } -> std::same_as<std::expected<T, int>>;
-  { thread.joinable() } noexcept -> std::same_as<bool>;
-  thread.join();
-  { thread.abandon() } noexcept;
-};
+concept thread_contract =
+    std::movable<T> && requires(T& thread, std::string_view name, std::move_only_function<void()> body) {
+      { T::start(name, std::move(body)) } -> std::same_as<std::expected<T, int>>;
+      { thread.joinable() } noexcept -> std::same_as<bool>;
+      thread.join();
+      { thread.abandon() } noexcept;
+    };
 
 template <class X, class I, class T>
 concept executor_contract = std::copyable<X> && std::equality_comparable<X> &&

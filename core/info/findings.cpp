@@ -29,9 +29,7 @@ std::string words_of(const error& why) {
   return text;
 }
 
-bool same(const ucx::lane& a, const ucx::lane& b) {
-  return a.transport == b.transport && a.device == b.device;
-}
+bool same(const ucx::lane& a, const ucx::lane& b) { return a.transport == b.transport && a.device == b.device; }
 
 backend find_ucx(const configuration& options) {
   backend out{"ucx", false, {}, {}, {}};

@@ -36,14 +36,14 @@ std::size_t read_some(const char* path, char* out, std::size_t bytes) noexcept {
 }
 
 signal_handler owner_of(int number) noexcept {
-  struct sigaction now {};
+  struct sigaction now{};
   if (::sigaction(number, nullptr, &now) != 0) return signal_handler::unknown;
   if ((now.sa_flags & SA_SIGINFO) == 0) {
     if (now.sa_handler == SIG_DFL) return signal_handler::system;
     if (now.sa_handler == SIG_IGN) return signal_handler::ignored;
   }
   const void* const handler = (now.sa_flags & SA_SIGINFO) != 0 ? reinterpret_cast<const void*>(now.sa_sigaction)
-                                                              : reinterpret_cast<const void*>(now.sa_handler);
+                                                               : reinterpret_cast<const void*>(now.sa_handler);
   Dl_info where{};
   if (::dladdr(handler, &where) == 0 || where.dli_fname == nullptr) return signal_handler::unknown;
   const std::string_view file(where.dli_fname);
@@ -95,7 +95,7 @@ machine_identity this_machine() noexcept {
     found.boot[nibble / 2] = static_cast<std::byte>(std::to_integer<int>(found.boot[nibble / 2]) << 4 | value);
     ++nibble;
   }
-  struct stat where {};
+  struct stat where{};
   if (nibble != 32 || ::stat(shared_directory, &where) != 0) return {};
   found.file_device = where.st_dev;
   found.file_number = where.st_ino;

@@ -103,11 +103,13 @@ bool check_reclaim(checks& found, std::string_view part, node& own, std::uint64_
   const steady::time_point began = steady::now();
   while (own.memory().registered_bytes() != before) {
     if (since(began) > std::chrono::nanoseconds(patience).count())
-      return found.failed(part, name, "an empty arena of its own is still registered: " + own.memory().snapshot().to_json()),
+      return found.failed(part, name,
+                          "an empty arena of its own is still registered: " + own.memory().snapshot().to_json()),
              false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  found.ok(part, name, bytes_text(with - before) + " of an empty arena given back by itself in " + time_text(since(began)));
+  found.ok(part, name,
+           bytes_text(with - before) + " of an empty arena given back by itself in " + time_text(since(began)));
   return true;
 }
 

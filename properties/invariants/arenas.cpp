@@ -37,7 +37,8 @@ class an_arena_is_in_one_place final : public invariant {
 class one_map_for_one_demand final : public invariant {
  public:
   one_map_for_one_demand()
-      : invariant("PM-I16", "misses that one arena can satisfy cause one map, and a pooled arena is as large as its turn says",
+      : invariant("PM-I16",
+                  "misses that one arena can satisfy cause one map, and a pooled arena is as large as its turn says",
                   {kind_of(event_id::growth_started)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.fields[2] != 0) return;  // a dedicated arena serves one request
@@ -54,8 +55,8 @@ class one_map_for_one_demand final : public invariant {
       // What is free now and was not released since the claim was free when the grower searched again.
       if (a.published_event > pool.claimed_event || a.released_event > pool.claimed_event) continue;
       promise(w, ghost::longest_free(b, a) < wanted, [&] {
-        return named(w, e, "pool", e.fields[0]) + " grows for " + std::to_string(e.fields[3]) + " bytes although arena " +
-               std::to_string(b.arenas.id_at(i)) + " had room when the grower searched";
+        return named(w, e, "pool", e.fields[0]) + " grows for " + std::to_string(e.fields[3]) +
+               " bytes although arena " + std::to_string(b.arenas.id_at(i)) + " had room when the grower searched";
       });
     }
   }
@@ -71,9 +72,9 @@ class one_map_for_one_demand final : public invariant {
     const std::uint64_t unit = std::max(b.page_bytes, granule_bytes);
     const std::uint64_t wanted = (std::max(target, e.fields[3]) + unit - 1) / unit * unit;
     promise(w, e.fields[1] == wanted, [&] {
-      return named(w, e, "pool", e.fields[0]) + " grows by " + std::to_string(e.fields[1]) + " bytes for a request of " +
-             std::to_string(e.fields[3]) + "; after " + std::to_string(turn) + " pooled arenas it is the turn of " +
-             std::to_string(wanted);
+      return named(w, e, "pool", e.fields[0]) + " grows by " + std::to_string(e.fields[1]) +
+             " bytes for a request of " + std::to_string(e.fields[3]) + "; after " + std::to_string(turn) +
+             " pooled arenas it is the turn of " + std::to_string(wanted);
     });
   }
 };
@@ -103,10 +104,11 @@ bool refused_as_tombstone(host_books& b, const block_record& block) {
 class nothing_is_left_at_rest final : public invariant {
  public:
   nothing_is_left_at_rest()
-      : invariant("PM-I18",
-                  "when all is dropped and confirmed: nothing charged, nothing registered, and no page leaked but those "
-                  "whose tombstone the system refused",
-                  {}) {}
+      : invariant(
+            "PM-I18",
+            "when all is dropped and confirmed: nothing charged, nothing registered, and no page leaked but those "
+            "whose tombstone the system refused",
+            {}) {}
   void judge(world&, const logged_event&, host_books&) override {}
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
     if (b.pools.size() == 0 || b.hung != 0) return;
@@ -130,15 +132,14 @@ class nothing_is_left_at_rest final : public invariant {
 class generations_are_unique final : public invariant {
  public:
   generations_are_unique()
-      : invariant("PM-I30", "generations are unique, and one that is out of service is in no new reference",
-                  {kind_of(event_id::arena_published), kind_of(event_id::map_answered),
-                   kind_of(event_id::reference_made)}) {}
+      : invariant(
+            "PM-I30", "generations are unique, and one that is out of service is in no new reference",
+            {kind_of(event_id::arena_published), kind_of(event_id::map_answered), kind_of(event_id::reference_made)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::reference_made) {
       const arena_record* const a = b.arenas.find(e.fields[1]);
-      promise(w, a != nullptr && a->published != 0 && a->retired == 0 && a->settled == 0, [&] {
-        return "a reference names " + named(w, e, "arena", e.fields[1]) + ", which is not in service";
-      });
+      promise(w, a != nullptr && a->published != 0 && a->retired == 0 && a->settled == 0,
+              [&] { return "a reference names " + named(w, e, "arena", e.fields[1]) + ", which is not in service"; });
       return;
     }
     if (e.kind == event_id::arena_published) {

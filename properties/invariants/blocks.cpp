@@ -42,9 +42,8 @@ class one_accepted_unmap final : public invariant {
                   {kind_of(event_id::unmap_submitted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const region_record& region = *b.regions.find(e.fields[0]);
-    promise(w, region.accepted == 1 && !region.confirmed && !region.forced, [&] {
-      return "a second unmap of " + named(w, e, "region", e.fields[0]) + " was submitted";
-    });
+    promise(w, region.accepted == 1 && !region.confirmed && !region.forced,
+            [&] { return "a second unmap of " + named(w, e, "region", e.fields[0]) + " was submitted"; });
   }
 };
 
@@ -100,9 +99,8 @@ class late_readers_find_zeros final : public invariant {
     const block_record* const block = p != nullptr ? b.blocks.find(p->block) : nullptr;
     // Memory that never was registered nobody was told of.
     if (block == nullptr || !block->mapped || b.workers_open == 0) return;
-    promise(w, e.kind == hardware_event::pages_tombstoned, [&] {
-      return named(w, e, "block", p->block) + " was unmapped, and a peer's late read may still come";
-    });
+    promise(w, e.kind == hardware_event::pages_tombstoned,
+            [&] { return named(w, e, "block", p->block) + " was unmapped, and a peer's late read may still come"; });
   }
 };
 

@@ -43,7 +43,8 @@ class a_transfer_state_ends_once final : public invariant {
         const span_record* const s = o.ended != 0 && o.span != none ? b.spans.find(o.span) : nullptr;
         if (s == nullptr || s->operation != b.operations.id_at(i)) continue;
         promise(w, s->holds == 0, [&] {
-          return named(w, e, "operation", s->operation) + " has ended, and its state still holds span " + std::to_string(o.span);
+          return named(w, e, "operation", s->operation) + " has ended, and its state still holds span " +
+                 std::to_string(o.span);
         });
       }
       return;
@@ -57,9 +58,8 @@ class a_transfer_state_ends_once final : public invariant {
     }
     if (e.kind == event_id::hold_dropped) {
       const span_record& s = *b.spans.find(e.fields[0]);
-      promise(w, s.holds >= 0, [&] {
-        return named(w, e, "span", e.fields[0]) + " was let go of by more transfers than hold it";
-      });
+      promise(w, s.holds >= 0,
+              [&] { return named(w, e, "span", e.fields[0]) + " was let go of by more transfers than hold it"; });
       return;
     }
     std::uint64_t operation = none;
@@ -72,7 +72,8 @@ class a_transfer_state_ends_once final : public invariant {
     if (s == nullptr) return;
     // A write of unknown fate may come after the end: then the span must still be in quarantine.
     promise(w, s->holds > 0 || s->quarantined, [&] {
-      return named(w, e, "operation", operation) + " is under way while no transfer holds span " + std::to_string(o->span);
+      return named(w, e, "operation", operation) + " is under way while no transfer holds span " +
+             std::to_string(o->span);
     });
   }
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {

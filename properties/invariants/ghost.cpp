@@ -190,36 +190,87 @@ std::uint64_t ghost::longest_free(host_books& b, const arena_record& a) noexcept
 
 std::vector<sim::event_kind> ghost::needs() {
   std::vector<sim::event_kind> out;
-  for (const auto id :
-       {event_id::ledger_opened, event_id::ledger_reserved, event_id::ledger_raised, event_id::ledger_dropped,
-        event_id::ledger_committed, event_id::ledger_released, event_id::ledger_refused, event_id::ledger_corrupt,
-        event_id::gate_closed, event_id::gate_drained, event_id::quarantine_entered, event_id::quarantine_awaits,
-        event_id::quarantine_fence_begun, event_id::quarantine_left, event_id::quarantine_given_up, event_id::quarantine_abandoned,
-        event_id::block_allocated, event_id::block_freed,
-        event_id::block_leaked, event_id::map_submitted, event_id::map_answered, event_id::unmap_submitted,
-        event_id::unmap_answered, event_id::growth_claimed, event_id::growth_started, event_id::growth_ended,
-        event_id::arena_published, event_id::arena_retired, event_id::arena_unconfirmed, event_id::arena_settled,
-        event_id::span_granted, event_id::span_released, event_id::hold_taken, event_id::hold_dropped,
-        event_id::span_quarantined, event_id::span_discharged, event_id::buffer_lent, event_id::buffer_returned,
-        event_id::get_abandoned, event_id::pool_opened, event_id::reclaim_began, event_id::reclaim_ended,
-        event_id::pressure_relieved, event_id::alloc_refused, event_id::try_alloc_began,
-        event_id::try_alloc_ended, event_id::shutdown_started, event_id::shutdown_step, event_id::shutdown_ended,
-        event_id::operation_accepted, event_id::operation_submitted, event_id::operation_posted,
-        event_id::operation_abandoned, event_id::operation_orphaned, event_id::operation_ended, event_id::waiter_told, event_id::transport_state,
-        event_id::connection_state, event_id::endpoint_state, event_id::hello_accepted, event_id::peer_lost,
-        event_id::peer_declared_dead, event_id::transport_failed, event_id::transport_capabilities,
-        event_id::message_copied, event_id::progress_woke,
-        event_id::key_state, event_id::key_used, event_id::progress_state, event_id::table_swept,
-        event_id::witness_issued, event_id::teardown_hung})
+  for (const auto id : {event_id::ledger_opened,
+                        event_id::ledger_reserved,
+                        event_id::ledger_raised,
+                        event_id::ledger_dropped,
+                        event_id::ledger_committed,
+                        event_id::ledger_released,
+                        event_id::ledger_refused,
+                        event_id::ledger_corrupt,
+                        event_id::gate_closed,
+                        event_id::gate_drained,
+                        event_id::quarantine_entered,
+                        event_id::quarantine_awaits,
+                        event_id::quarantine_fence_begun,
+                        event_id::quarantine_left,
+                        event_id::quarantine_given_up,
+                        event_id::quarantine_abandoned,
+                        event_id::block_allocated,
+                        event_id::block_freed,
+                        event_id::block_leaked,
+                        event_id::map_submitted,
+                        event_id::map_answered,
+                        event_id::unmap_submitted,
+                        event_id::unmap_answered,
+                        event_id::growth_claimed,
+                        event_id::growth_started,
+                        event_id::growth_ended,
+                        event_id::arena_published,
+                        event_id::arena_retired,
+                        event_id::arena_unconfirmed,
+                        event_id::arena_settled,
+                        event_id::span_granted,
+                        event_id::span_released,
+                        event_id::hold_taken,
+                        event_id::hold_dropped,
+                        event_id::span_quarantined,
+                        event_id::span_discharged,
+                        event_id::buffer_lent,
+                        event_id::buffer_returned,
+                        event_id::get_abandoned,
+                        event_id::pool_opened,
+                        event_id::reclaim_began,
+                        event_id::reclaim_ended,
+                        event_id::pressure_relieved,
+                        event_id::alloc_refused,
+                        event_id::try_alloc_began,
+                        event_id::try_alloc_ended,
+                        event_id::shutdown_started,
+                        event_id::shutdown_step,
+                        event_id::shutdown_ended,
+                        event_id::operation_accepted,
+                        event_id::operation_submitted,
+                        event_id::operation_posted,
+                        event_id::operation_abandoned,
+                        event_id::operation_orphaned,
+                        event_id::operation_ended,
+                        event_id::waiter_told,
+                        event_id::transport_state,
+                        event_id::connection_state,
+                        event_id::endpoint_state,
+                        event_id::hello_accepted,
+                        event_id::peer_lost,
+                        event_id::peer_declared_dead,
+                        event_id::transport_failed,
+                        event_id::transport_capabilities,
+                        event_id::message_copied,
+                        event_id::progress_woke,
+                        event_id::key_state,
+                        event_id::key_used,
+                        event_id::progress_state,
+                        event_id::table_swept,
+                        event_id::witness_issued,
+                        event_id::teardown_hung})
     out.push_back(kind_of(id));
   for (const auto id :
        {hardware_event::host_crashed, hardware_event::op_began, hardware_event::op_ended, hardware_event::cancel_fired,
-        hardware_event::pages_owned, hardware_event::pages_returned,
-        hardware_event::pages_tombstoned, hardware_event::pages_tombstone_refused, hardware_event::nic_registered, hardware_event::nic_deregistered,
+        hardware_event::pages_owned, hardware_event::pages_returned, hardware_event::pages_tombstoned,
+        hardware_event::pages_tombstone_refused, hardware_event::nic_registered, hardware_event::nic_deregistered,
         hardware_event::nic_deregister_failed, hardware_event::dma_write, hardware_event::driver_get_posted,
         hardware_event::driver_get_completed, hardware_event::driver_callback, hardware_event::driver_call,
-        hardware_event::driver_lane_shared,
-        hardware_event::driver_worker_destroyed, hardware_event::driver_context_closed})
+        hardware_event::driver_lane_shared, hardware_event::driver_worker_destroyed,
+        hardware_event::driver_context_closed})
     out.push_back(kind_of(id));
   return out;
 }
@@ -295,8 +346,12 @@ void see_span(sim::world& w, host_books& b, event_id id, const sim::logged_event
   switch (id) {
     case event_id::span_granted: {
       const bool known = s.live();
-      s = span_record{.generation = f[1], .offset = f[2], .size = f[3], .length = f[4],
-                      .granted = s.granted + 1, .released = s.released};
+      s = span_record{.generation = f[1],
+                      .offset = f[2],
+                      .size = f[3],
+                      .length = f[4],
+                      .granted = s.granted + 1,
+                      .released = s.released};
       if (known) {
         s.collides = f[0];
         break;
@@ -366,7 +421,8 @@ void see_arena(sim::world& w, host_books& b, event_id id, const sim::logged_even
       a.reason = f[4];
       a.retired_at = ghost::now(w, e);
       a.retired_event = e.number;
-      if (pool_record* const pool = a.dedicated || a.published == 0 ? nullptr : ghost::pool_of(b, a); pool != nullptr && pool->pooled != 0)
+      if (pool_record* const pool = a.dedicated || a.published == 0 ? nullptr : ghost::pool_of(b, a);
+          pool != nullptr && pool->pooled != 0)
         --pool->pooled;
       see_floor(w, b, e);
       if (f[4] == retire_reason::shutdown)
@@ -868,7 +924,8 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       for (std::size_t i = 0; i < b.registrations.size(); ++i)
         if (const registration_record& r = b.registrations.at(i); r.pages == f[1] && r.alive) b.registered_twice = true;
       b.registrations[f[0]] = registration_record{.pages = f[1], .offset = f[2], .bytes = f[3], .alive = true};
-      if (const pages_record* const p = b.pages.find(f[1]); p != nullptr && p->block != none) b.registered_bytes += f[3];
+      if (const pages_record* const p = b.pages.find(f[1]); p != nullptr && p->block != none)
+        b.registered_bytes += f[3];
       if (b.registration_fiber == no_fiber) b.registration_fiber = e.fiber;
       break;
     }
@@ -883,8 +940,13 @@ void see_hardware(host_books& b, hardware_event id, const sim::logged_event& e) 
       fiber_record& fiber = b.fibers[e.fiber];
       request_record& r = b.requests[f[0]];
       const lane_record* const lane = b.lanes.find(f[4]);
-      r = request_record{.operation = fiber.operation, .pages = f[1], .offset = f[2], .bytes = f[3], .open = true,
-                         .shared = lane != nullptr && lane->shared, .fiber = e.fiber};
+      r = request_record{.operation = fiber.operation,
+                         .pages = f[1],
+                         .offset = f[2],
+                         .bytes = f[3],
+                         .open = true,
+                         .shared = lane != nullptr && lane->shared,
+                         .fiber = e.fiber};
       if (operation_record* const o = b.operations.find(fiber.operation)) o->request = f[0];
       fiber.operation = none;
       b.open_requests.push_back(f[0]);

@@ -122,9 +122,9 @@ struct block_record {
   std::uint64_t pages = none;
   std::uint64_t pool = none;
   std::uint64_t bytes = 0;
-  std::uint32_t maps_open = 0;       // asked for and not answered
-  std::uint32_t regions_open = 0;    // registered and not confirmed gone
-  bool mapped = false;               // a registration was ever asked for
+  std::uint32_t maps_open = 0;     // asked for and not answered
+  std::uint32_t regions_open = 0;  // registered and not confirmed gone
+  bool mapped = false;             // a registration was ever asked for
   bool freed = false, leaked = false;
 };
 
@@ -132,15 +132,15 @@ struct region_record {
   std::uint64_t block = none;
   std::uint64_t registration = none;
   std::uint64_t bytes = 0;
-  std::uint64_t charge = 0;      // committed for it
+  std::uint64_t charge = 0;  // committed for it
   bool settled = false;
-  std::uint32_t unmaps = 0;      // submissions
+  std::uint32_t unmaps = 0;  // submissions
   std::uint32_t unanswered = 0;
-  std::uint32_t accepted = 0;    // submissions that were not refused
+  std::uint32_t accepted = 0;  // submissions that were not refused
   bool last_refused = false;
   bool confirmed = false;
   bool forced = false;
-  bool open = false;             // counted in its block's `regions_open`
+  bool open = false;  // counted in its block's `regions_open`
 };
 
 struct arena_record {
@@ -149,14 +149,14 @@ struct arena_record {
   bool dedicated = false, adopted = false;
   std::uint32_t published = 0, retired = 0, unconfirmed = 0, settled = 0;
   std::uint32_t unmaps = 0;
-  std::uint64_t reason = none;      // of its retirement
+  std::uint64_t reason = none;  // of its retirement
   bool forced = false;
   // Numbers of the events. `served`: whoever began to search afterwards can find it.
   std::uint64_t published_event = 0, served_event = none, released_event = 0, retired_event = 0, quiet_event = 0;
-  std::int64_t quiet_since_ns = 0;                          // last hold dropped
+  std::int64_t quiet_since_ns = 0;  // last hold dropped
   moment retired_at;
-  moment empty_since;         // nobody has a span; not set: somebody has, or never had
-  moment above_floor_since;   // without it, as many pooled bytes are left as are kept warm
+  moment empty_since;           // nobody has a span; not set: somebody has, or never had
+  moment above_floor_since;     // without it, as many pooled bytes are left as are kept warm
   std::uint64_t said_free = 0;  // granules, as the last event said
   std::uint64_t holds = 0;
   std::uint64_t spans_granted = 0;
@@ -173,13 +173,13 @@ struct span_record {
   std::uint64_t generation = none;
   std::uint64_t offset = 0, size = 0;  // granules
   std::uint64_t length = 0;
-  std::uint64_t operation = none;      // the last that borrowed it
-  std::uint64_t collides = none;       // a span that was live in its granules when it was granted
+  std::uint64_t operation = none;  // the last that borrowed it
+  std::uint64_t collides = none;   // a span that was live in its granules when it was granted
   std::uint32_t granted = 0, released = 0;
   std::int32_t holds = 0;
   bool lent = false;
   bool quarantined = false;
-  bool released_wrong = false;         // the release named other granules than the grant
+  bool released_wrong = false;  // the release named other granules than the grant
   bool live() const noexcept { return granted != 0 && released < granted; }
 };
 
@@ -188,7 +188,7 @@ struct operation_record {
   std::uint64_t connection = none;
   std::uint64_t request = none;
   std::uint64_t span = none;
-  std::uint64_t landed = 0;     // bytes that a device wrote for it
+  std::uint64_t landed = 0;  // bytes that a device wrote for it
   std::uint64_t exit = none;
   std::uint32_t accepted = 0, submitted = 0, posted = 0, orphaned = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
   std::int64_t accepted_ns = 0, accepted_stalled_ns = 0;
@@ -203,8 +203,8 @@ struct request_record {
   std::uint64_t pages = none;
   std::uint64_t offset = 0, bytes = 0;
   bool open = false;
-  bool shared = false;      // posted on an endpoint that goes through the machine's memory
-  bool swept = false;       // its worker was destroyed while it was open
+  bool shared = false;  // posted on an endpoint that goes through the machine's memory
+  bool swept = false;   // its worker was destroyed while it was open
   std::uint32_t callbacks = 0;
   std::uint32_t fiber = 0;
 };
@@ -224,13 +224,13 @@ struct pool_record {
   bool opened = false, pressure = false;
   std::int64_t reclaim_after_ns = never, unmap_timeout_ns = never;
   std::uint64_t retain_bytes = 0, retries = 0;
-  std::uint32_t building = 0;          // arenas of both kinds
+  std::uint32_t building = 0;  // arenas of both kinds
   std::uint32_t pressure_sweeps = 0, reliefs = 0;
-  std::uint64_t sweep_event = 0;       // of its shutdown
-  std::uint32_t growing = 0;           // pooled arenas that are being built
+  std::uint64_t sweep_event = 0;  // of its shutdown
+  std::uint32_t growing = 0;      // pooled arenas that are being built
   std::uint64_t claimed_event = 0;
   std::uint64_t pooled = 0, pooled_at_claim = 0;  // pooled arenas in service: now, and when a grower searched last
-  bool overlapped = false;             // the growth that began last began beside another
+  bool overlapped = false;                        // the growth that began last began beside another
   // The gates that its shutdown closed, in order: of operations, then of transfers.
   struct closed_gate {
     std::uint64_t gate = none;
@@ -240,7 +240,7 @@ struct pool_record {
   std::uint64_t step = none;
   std::uint32_t shutdowns = 0, ended = 0;
   std::int64_t started_ns = 0, started_stalled_ns = 0, deadline_ns = 0;
-  std::uint32_t swept = 0;             // arenas taken by the shutdown
+  std::uint32_t swept = 0;  // arenas taken by the shutdown
 };
 
 struct connection_record {
@@ -262,13 +262,14 @@ struct endpoint_record {
 
 /// A worker of the library, as the library names it. One is known from the first call about it.
 struct worker_record {
-  std::uint32_t fiber = 0xffffffff;  // that called first
+  std::uint32_t fiber = 0xffffffff;     // that called first
   std::uint32_t stranger = 0xffffffff;  // another that called since; none if there was none
   bool destroyed = false;
 };
 
 struct context_record {
-  std::uint32_t progress_fiber = 0xffffffff, registration_fiber = 0xffffffff;  // that first had a worker, or memory, of it
+  std::uint32_t progress_fiber = 0xffffffff,
+                registration_fiber = 0xffffffff;  // that first had a worker, or memory, of it
   bool two_progress = false, two_registration = false;
 };
 
@@ -298,7 +299,7 @@ struct quarantined_record {
 };
 
 struct quarantine_record {
-  std::uint64_t entries = 0, bytes = 0;  // inside
+  std::uint64_t entries = 0, bytes = 0;                // inside
   std::uint64_t entries_before = 0, bytes_before = 0;  // and before all were abandoned
 };
 
@@ -306,15 +307,15 @@ struct quarantine_record {
 struct fiber_record {
   std::uint64_t pages = none;
   std::uint64_t operation = none;
-  std::uint64_t in_try_alloc = none;    // pool
+  std::uint64_t in_try_alloc = none;  // pool
   std::uint64_t try_event = 0, try_bytes = 0;
-  std::uint64_t growing = none;         // pool, until the map is asked for
-  std::uint64_t mapped = none;          // region, until its charge is committed
-  std::uint64_t reclaims = none;        // pool that it sweeps
+  std::uint64_t growing = none;   // pool, until the map is asked for
+  std::uint64_t mapped = none;    // region, until its charge is committed
+  std::uint64_t reclaims = none;  // pool that it sweeps
   std::uint64_t reclaim_event = 0, reclaim_mode = none;
-  std::uint64_t in_gate_step = none;    // pool
-  std::uint64_t held_span = none;       // waits for the number of its operation
-  std::uint64_t last_lane = none;       // endpoint of the library for which it asked a GET last
+  std::uint64_t in_gate_step = none;  // pool
+  std::uint64_t held_span = none;     // waits for the number of its operation
+  std::uint64_t last_lane = none;     // endpoint of the library for which it asked a GET last
 };
 
 /// The sweep under pressure of one allocation.
@@ -360,10 +361,10 @@ struct host_books {
   std::int64_t connect_timeout_ns = 0;       // 0: nobody said
   std::int64_t teardown_due_ns = never, teardown_stalled_ns = 0;
   std::uint32_t gates_closed = 0;
-  std::uint32_t calls_open = 0;              // of its transport, which a program waits for
+  std::uint32_t calls_open = 0;  // of its transport, which a program waits for
   // What its pools were told about the sizes of arenas; 0: nobody said.
   std::uint64_t arena_initial_bytes = 0, arena_max_bytes = 0, page_bytes = 0;
-  std::uint64_t registered_bytes = 0;        // over core's blocks, at the device, not confirmed gone
+  std::uint64_t registered_bytes = 0;  // over core's blocks, at the device, not confirmed gone
   std::uint64_t holds = 0;
   std::uint32_t registration_fiber = 0xffffffff, progress_fiber = 0xffffffff, gets_fiber = 0xffffffff;
   std::uint64_t progress = progress_state::unseen, progress_before = progress_state::unseen;
@@ -373,11 +374,11 @@ struct host_books {
   std::uint32_t failures = 0;           // of the library for good
   std::uint32_t witnesses_of_this = 0;  // of the transport that began last
   moment closing_since;
-  std::uint64_t capabilities = none;    // flags that were told
-  bool probe_shared = false;            // a GET through shared memory ended well before they were told
-  bool probe_ended_well = false;        // any GET did
+  std::uint64_t capabilities = none;  // flags that were told
+  bool probe_shared = false;          // a GET through shared memory ended well before they were told
+  bool probe_ended_well = false;      // any GET did
   bool probe_inline = false, probe_callback = false;
-  bool registered_twice = false;        // pages had two registrations at a time
+  bool registered_twice = false;  // pages had two registrations at a time
   // Wakes that nothing followed: since when, how many, and whether something happened since the last.
   moment idle_since;
   std::uint32_t idle_wakes = 0;
@@ -422,7 +423,8 @@ class ghost {
   /// The library's workers of this host are gone, so that nothing of it can be under way.
   static bool workers_gone(const host_books& b) noexcept { return b.workers_destroyed != 0 && b.workers_open == 0; }
   /// A request in the library that writes into [first, last) of `pages`, or none.
-  static std::uint64_t open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first, std::uint64_t last) noexcept;
+  static std::uint64_t open_request_into(host_books& b, std::uint64_t pages, std::uint64_t first,
+                                         std::uint64_t last) noexcept;
   /// For which operation a device wrote: by its request, or, if the library finished inside the posting call, by what
   /// this fiber handed over last. `none`: for nobody.
   static std::uint64_t operation_of_write(host_books& b, const sim::logged_event& e) noexcept;

@@ -20,11 +20,11 @@
 
 namespace holdfast::invariants {
 
+using holdfast::event_id;
 using sim::hardware_event;
 using sim::kind_of;
 using sim::logged_event;
 using sim::world;
-using holdfast::event_id;
 
 class invariant : public sim::check {
  public:

@@ -9,16 +9,16 @@ namespace {
 class counter_is_the_sum final : public invariant {
  public:
   counter_is_the_sum()
-      : invariant("PM-I7", "the counter equals open reservations plus charges",
-                  {kind_of(event_id::ledger_reserved), kind_of(event_id::ledger_raised),
-                   kind_of(event_id::ledger_dropped), kind_of(event_id::ledger_committed),
-                   kind_of(event_id::ledger_released)}) {}
+      : invariant(
+            "PM-I7", "the counter equals open reservations plus charges",
+            {kind_of(event_id::ledger_reserved), kind_of(event_id::ledger_raised), kind_of(event_id::ledger_dropped),
+             kind_of(event_id::ledger_committed), kind_of(event_id::ledger_released)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const ledger_record& l = *b.ledgers.find(e.fields[0]);
     if (l.corrupt) return;
     promise(w, l.charged == l.open + l.committed, [&] {
-      return named(w, e, "ledger", e.fields[0]) + " counts " + std::to_string(l.charged) + " bytes; reservations hold " +
-             std::to_string(l.open) + " and charges " + std::to_string(l.committed);
+      return named(w, e, "ledger", e.fields[0]) + " counts " + std::to_string(l.charged) +
+             " bytes; reservations hold " + std::to_string(l.open) + " and charges " + std::to_string(l.committed);
     });
   }
 };
@@ -61,9 +61,8 @@ class charges_return_once final : public invariant {
       return;
     }
     const ledger_record& l = b.ledgers[e.fields[0]];
-    promise(w, !l.corrupt && !l.counted_down_below, [&] {
-      return named(w, e, "ledger", e.fields[0]) + " was given back more bytes than were out";
-    });
+    promise(w, !l.corrupt && !l.counted_down_below,
+            [&] { return named(w, e, "ledger", e.fields[0]) + " was given back more bytes than were out"; });
   }
 };
 
@@ -75,9 +74,8 @@ class an_unconfirmed_unmap_keeps_its_charge final : public invariant {
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::arena_settled) {
       const region_record* const region = b.regions.find(e.fields[1]);
-      promise(w, e.fields[3] != 0 || (region != nullptr && region->confirmed), [&] {
-        return named(w, e, "arena", e.fields[0]) + " settled without a confirmed unmap";
-      });
+      promise(w, e.fields[3] != 0 || (region != nullptr && region->confirmed),
+              [&] { return named(w, e, "arena", e.fields[0]) + " settled without a confirmed unmap"; });
       return;
     }
     std::uint64_t owed = 0, committed = 0;

@@ -39,8 +39,8 @@ class one_thread_drives_the_worker final : public invariant {
       case function::ucp_ep_create: {
         const worker_record* const one = b.workers.find(e.fields[1]);
         promise(w, one == nullptr || one->stranger == 0xffffffff, [&] {
-          return std::string(sim::ucp_double::name_of(what)) + " on " + named(w, e, "worker", e.fields[1]) + " by fiber " +
-                 std::to_string(e.fiber) + "; the worker is fiber " + std::to_string(one->fiber) + "'s";
+          return std::string(sim::ucp_double::name_of(what)) + " on " + named(w, e, "worker", e.fields[1]) +
+                 " by fiber " + std::to_string(e.fiber) + "; the worker is fiber " + std::to_string(one->fiber) + "'s";
         });
         break;
       }
@@ -130,8 +130,10 @@ class work_wakes_the_progress_thread final : public invariant {
 class peers_do_not_delay_the_program final : public invariant {
  public:
   peers_do_not_delay_the_program()
-      : invariant("TP-I15", "however much peers send, what was submitted is handed over before the next batch of progress is over",
-                  {kind_of(hardware_event::driver_call)}) {}
+      : invariant(
+            "TP-I15",
+            "however much peers send, what was submitted is handed over before the next batch of progress is over",
+            {kind_of(hardware_event::driver_call)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (static_cast<sim::ucp_double::function>(e.fields[0]) != sim::ucp_double::function::ucp_worker_progress) return;
     if (e.fiber != b.progress_fiber || b.progress_batch == 0) return;
@@ -169,7 +171,8 @@ class no_wakes_without_work final : public invariant {
 class no_lock_in_foreign_hands final : public invariant {
  public:
   no_lock_in_foreign_hands()
-      : invariant("TP-I30", "no call of the library, callback or foreign code runs under a lock, and no foreign code on the "
+      : invariant("TP-I30",
+                  "no call of the library, callback or foreign code runs under a lock, and no foreign code on the "
                   "transport's threads",
                   {kind_of(hardware_event::driver_call), kind_of(hardware_event::driver_callback),
                    kind_of(hardware_event::op_began), kind_of(hardware_event::op_ended)}) {}
@@ -182,9 +185,8 @@ class no_lock_in_foreign_hands final : public invariant {
     });
     if (e.kind == hardware_event::driver_call) return judge_call(w, e, b);
     if (driver) return;
-    promise(w, e.fiber == 0xffffffff || (e.fiber != b.progress_fiber && e.fiber != b.registration_fiber), [&] {
-      return named(w, e, "step", e.fields[0]) + " runs on a thread of the transport";
-    });
+    promise(w, e.fiber == 0xffffffff || (e.fiber != b.progress_fiber && e.fiber != b.registration_fiber),
+            [&] { return named(w, e, "step", e.fields[0]) + " runs on a thread of the transport"; });
   }
 
  private:
@@ -192,8 +194,8 @@ class no_lock_in_foreign_hands final : public invariant {
   void judge_call(world& w, const logged_event& e, host_books& b) {
     using sim::ucp_double::function;
     const auto what = static_cast<function>(e.fields[0]);
-    if (what != function::ucp_ep_close_nbx && what != function::ucp_rkey_destroy && what != function::ucp_worker_destroy &&
-        what != function::ucp_get_nbx && what != function::ucp_mem_unmap)
+    if (what != function::ucp_ep_close_nbx && what != function::ucp_rkey_destroy &&
+        what != function::ucp_worker_destroy && what != function::ucp_get_nbx && what != function::ucp_mem_unmap)
       return;
     if (b.workers_open == 0 || e.host >= w.hosts().size() || !w.hosts()[e.host]->alive()) return;
     for (const sim::ucp_double::worker* const one : sim::ucp_double::library_of(*w.hosts()[e.host]).workers) {
@@ -221,7 +223,8 @@ class capabilities_are_what_was_seen final : public invariant {
       const std::uint64_t flags = e.fields[2];
       const auto equal = [&](std::uint64_t bit, bool seen, std::string_view what) {
         promise(w, ((flags & bit) != 0) == seen, [&] {
-          return named(w, e, "epoch", e.fields[0]) + " reports of \"" + std::string(what) + "\" the opposite of what happened";
+          return named(w, e, "epoch", e.fields[0]) + " reports of \"" + std::string(what) +
+                 "\" the opposite of what happened";
         });
       };
       if ((flags & capability::get_works) != 0) equal(capability::get_works, b.probe_ended_well, "a GET works");
@@ -231,9 +234,8 @@ class capabilities_are_what_was_seen final : public invariant {
         equal(capability::registrations_distinct, b.registered_twice, "two registrations are two");
       equal(capability::inline_exit_seen, b.probe_inline, "a GET ended inside its call");
       equal(capability::callback_exit_seen, b.probe_callback, "a GET was called back");
-      promise(w, e.fields[1] == library_version, [&] {
-        return named(w, e, "epoch", e.fields[0]) + " reports version " + std::to_string(e.fields[1]);
-      });
+      promise(w, e.fields[1] == library_version,
+              [&] { return named(w, e, "epoch", e.fields[0]) + " reports version " + std::to_string(e.fields[1]); });
     } else if (b.capabilities == none) {
       return;
     } else if (e.kind == event_id::operation_accepted) {
@@ -243,8 +245,9 @@ class capabilities_are_what_was_seen final : public invariant {
     } else if (e.fields[2] == endpoint_state::open && e.fields[3] == endpoint_lane::data) {
       // The start-up's own connection, given up while it was still coming.
       if (const connection_record* const c = b.connections.find(e.fields[1]); c != nullptr && c->probing) return;
-      promise(w, (b.capabilities & capability::shares_memory) != 0,
-              [&] { return named(w, e, "endpoint", e.fields[0]) + " goes through shared memory, which is reported absent"; });
+      promise(w, (b.capabilities & capability::shares_memory) != 0, [&] {
+        return named(w, e, "endpoint", e.fields[0]) + " goes through shared memory, which is reported absent";
+      });
     }
   }
 };
@@ -268,8 +271,10 @@ class transports_share_nothing final : public invariant {
 class a_witness_tells_the_truth final : public invariant {
  public:
   a_witness_tells_the_truth()
-      : invariant("TP-I20", "the teardown ends by its deadline, with a witness only if the destruction of worker and context returned",
-                  {kind_of(event_id::witness_issued), kind_of(event_id::teardown_hung)}) {}
+      : invariant(
+            "TP-I20",
+            "the teardown ends by its deadline, with a witness only if the destruction of worker and context returned",
+            {kind_of(event_id::witness_issued), kind_of(event_id::teardown_hung)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (b.teardown_due_ns != never) {
       const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, e.host) - b.teardown_stalled_ns;
@@ -279,9 +284,8 @@ class a_witness_tells_the_truth final : public invariant {
       });
     }
     if (e.kind == event_id::teardown_hung) {
-      promise(w, b.witnesses_of_this == 0, [&] {
-        return "teardown of " + named(w, e, "epoch", e.fields[0]) + " hung, and yet there is a witness";
-      });
+      promise(w, b.witnesses_of_this == 0,
+              [&] { return "teardown of " + named(w, e, "epoch", e.fields[0]) + " hung, and yet there is a witness"; });
       return;
     }
     promise(w, b.witnesses_of_this == 1, [&] { return "a second witness of " + named(w, e, "epoch", e.fields[0]); });
@@ -307,7 +311,9 @@ class a_witness_tells_the_truth final : public invariant {
 class an_absent_backend_does_nothing final : public invariant {
  public:
   an_absent_backend_does_nothing()
-      : invariant("TP-I29", "a backend that is reported absent holds nothing and makes no call; nothing of a worker outlives it, or its context",
+      : invariant("TP-I29",
+                  "a backend that is reported absent holds nothing and makes no call; nothing of a worker outlives it, "
+                  "or its context",
                   {kind_of(event_id::transport_state), kind_of(hardware_event::nic_registered),
                    kind_of(hardware_event::driver_call)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
@@ -326,12 +332,14 @@ class an_absent_backend_does_nothing final : public invariant {
       for (std::size_t i = 0; i < b.endpoints.size(); ++i)
         endpoint_open = endpoint_open || b.endpoints.at(i).state != endpoint_state::destroyed;
       promise(w, b.workers_open == 0 && b.contexts_closed >= b.contexts.size() && !endpoint_open, [&] {
-        return "the transport of host " + std::string(ghost::host_name(w, e.host)) + " is reported absent and still has " +
-               std::to_string(b.workers_open) + " workers" + (endpoint_open ? " and an endpoint" : "");
+        return "the transport of host " + std::string(ghost::host_name(w, e.host)) +
+               " is reported absent and still has " + std::to_string(b.workers_open) + " workers" +
+               (endpoint_open ? " and an endpoint" : "");
       });
     } else if (b.absent != 0 && b.hung == 0) {
       promise(w, false, [&] {
-        return "the transport of host " + std::string(ghost::host_name(w, e.host)) + " calls its library after it was "
+        return "the transport of host " + std::string(ghost::host_name(w, e.host)) +
+               " calls its library after it was "
                "reported absent";
       });
     } else if (e.kind == hardware_event::driver_call) {

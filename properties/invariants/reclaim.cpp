@@ -27,8 +27,8 @@ class only_what_nobody_uses_is_reclaimed final : public invariant {
     if (a == nullptr || !by_reclaim(*a)) return;
     const bool says_so = !retiring || (e.fields[2] == 0 && e.fields[3] == 0);
     promise(w, says_so && a->live.empty() && a->holds == 0, [&] {
-      return named(w, e, "arena", generation) + " was reclaimed with " + std::to_string(a->live.size()) + " spans and " +
-             std::to_string(a->holds) + " transfers";
+      return named(w, e, "arena", generation) + " was reclaimed with " + std::to_string(a->live.size()) +
+             " spans and " + std::to_string(a->holds) + " transfers";
     });
   }
 };
@@ -95,19 +95,20 @@ class no_age_no_reclaim final : public invariant {
     const arena_record& a = *b.arenas.find(e.fields[0]);
     const pool_record* const pool = ghost::pool_of(b, a);
     if (a.reason != retire_reason::reclaim || a.dedicated || pool == nullptr) return;
-    promise(w, pool->reclaim_after_ns != never,
-            [&] { return named(w, e, "arena", e.fields[0]) + " is pooled and was reclaimed, but arenas may idle for ever"; });
+    promise(w, pool->reclaim_after_ns != never, [&] {
+      return named(w, e, "arena", e.fields[0]) + " is pooled and was reclaimed, but arenas may idle for ever";
+    });
   }
 };
 
 class an_empty_dedicated_arena_goes_at_once final : public invariant {
  public:
   an_empty_dedicated_arena_goes_at_once()
-      : invariant("PM-I15",
-                  "a dedicated arena serves one request, and the first sweep that begins after it became empty issues "
-                  "its unmap",
-                  {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted),
-                   kind_of(event_id::span_granted)}) {}
+      : invariant(
+            "PM-I15",
+            "a dedicated arena serves one request, and the first sweep that begins after it became empty issues "
+            "its unmap",
+            {kind_of(event_id::reclaim_ended), kind_of(event_id::unmap_submitted), kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::span_granted) {
       const arena_record& a = *b.arenas.find(e.fields[1]);
@@ -155,11 +156,11 @@ class an_empty_dedicated_arena_goes_at_once final : public invariant {
 class idle_arenas_do_not_stay final : public invariant {
  public:
   idle_arenas_do_not_stay()
-      : invariant("PM-I38",
-                  "a pooled arena that fell empty, stayed so and is not needed for the warm floor has its unmap "
-                  "submitted within twice the time it may idle",
-                  {kind_of(event_id::arena_retired), kind_of(event_id::unmap_submitted),
-                   kind_of(event_id::reclaim_ended)}) {}
+      : invariant(
+            "PM-I38",
+            "a pooled arena that fell empty, stayed so and is not needed for the warm floor has its unmap "
+            "submitted within twice the time it may idle",
+            {kind_of(event_id::arena_retired), kind_of(event_id::unmap_submitted), kind_of(event_id::reclaim_ended)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::arena_retired) return in_time(w, e, b, e.fields[0], "left service");
     if (e.kind == event_id::unmap_submitted) {
@@ -182,7 +183,8 @@ class idle_arenas_do_not_stay final : public invariant {
     const std::int64_t bound = after / 2 < shortest_period_ns ? after + 2 * shortest_period_ns
                                : after > never / 2            ? never
                                                               : 2 * after;
-    const std::int64_t idle = std::min(ghost::elapsed_ns(w, e, a.empty_since), ghost::elapsed_ns(w, e, a.above_floor_since));
+    const std::int64_t idle =
+        std::min(ghost::elapsed_ns(w, e, a.empty_since), ghost::elapsed_ns(w, e, a.above_floor_since));
     promise(w, idle <= bound, [&] {
       return named(w, e, "arena", generation) + " " + std::string(what) + " " + std::to_string(idle) +
              " ns (stalled time not counted) after it was empty and not needed; allowed are " + std::to_string(bound);

@@ -71,7 +71,8 @@ class no_unmap_under_a_transfer final : public invariant {
     if (block == nullptr) return;
     const std::uint64_t request = ghost::open_request_into(b, block->pages, 0, none);
     const arena_record* const a = b.arenas.find(e.fields[1]);
-    const bool holds = a != nullptr && a->holds != 0 && a->reason == retire_reason::shutdown && b.workers_destroyed == 0;
+    const bool holds =
+        a != nullptr && a->holds != 0 && a->reason == retire_reason::shutdown && b.workers_destroyed == 0;
     promise(w, request == none && !holds, [&] {
       return "an unmap of " + named(w, e, "region", e.fields[0]) + " was submitted while " +
              (request != none ? "request " + std::to_string(request) + " writes into it" : "a transfer holds it");
@@ -86,7 +87,8 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
                   {kind_of(event_id::unmap_submitted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const arena_record* const a = b.arenas.find(e.fields[1]);
-    if (a == nullptr || a->reason != retire_reason::shutdown || a->live.empty() || a->unmaps != 1 || a->holds != 0) return;
+    if (a == nullptr || a->reason != retire_reason::shutdown || a->live.empty() || a->unmaps != 1 || a->holds != 0)
+      return;
     const std::int64_t ready = std::max(a->retired_at.ns, a->quiet_since_ns);
     std::int64_t stalled = 0;
     for (std::size_t i = 0; i < b.pools.size(); ++i)
@@ -111,7 +113,8 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
 class nothing_begins_after_the_gate final : public invariant {
  public:
   nothing_begins_after_the_gate()
-      : invariant("PM-I24", "after the gate closed and drained no GET begins; after the pool closed no arena is published",
+      : invariant("PM-I24",
+                  "after the gate closed and drained no GET begins; after the pool closed no arena is published",
                   {kind_of(event_id::buffer_lent), kind_of(event_id::arena_published),
                    kind_of(event_id::growth_started), kind_of(event_id::shutdown_step)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
@@ -126,7 +129,8 @@ class nothing_begins_after_the_gate final : public invariant {
       const std::uint64_t closed = b.pools.id_at(i);
       if (e.kind == event_id::arena_published)
         promise(w, !shut, [&] {
-          return named(w, e, "arena", e.fields[0]) + " was published after pool " + std::to_string(closed) + " was closed";
+          return named(w, e, "arena", e.fields[0]) + " was published after pool " + std::to_string(closed) +
+                 " was closed";
         });
       else if (e.kind == event_id::buffer_lent)
         promise(w, !pool.transfers.drained, [&] {
@@ -134,9 +138,8 @@ class nothing_begins_after_the_gate final : public invariant {
                  " had seen its last";
         });
       else
-        promise(w, closed != e.fields[0] || !pool.operations.drained, [&] {
-          return named(w, e, "pool", e.fields[0]) + " grows after its last operation ended";
-        });
+        promise(w, closed != e.fields[0] || !pool.operations.drained,
+                [&] { return named(w, e, "pool", e.fields[0]) + " grows after its last operation ended"; });
     }
   }
 };
@@ -164,10 +167,10 @@ class every_swept_arena_is_counted final : public invariant {
             unsubmitted <= not_submitted && not_submitted <= never_submitted &&
                 swept <= confirmed + unconfirmed + not_submitted,
             [&] {
-              return "shutdown of " + named(w, e, "pool", e.fields[0]) + " swept " + std::to_string(swept) + " arenas, " +
-                     std::to_string(unsubmitted) + " without an unmap, and reports " + std::to_string(confirmed) +
-                     " confirmed, " + std::to_string(unconfirmed) + " unconfirmed, " + std::to_string(not_submitted) +
-                     " not submitted";
+              return "shutdown of " + named(w, e, "pool", e.fields[0]) + " swept " + std::to_string(swept) +
+                     " arenas, " + std::to_string(unsubmitted) + " without an unmap, and reports " +
+                     std::to_string(confirmed) + " confirmed, " + std::to_string(unconfirmed) + " unconfirmed, " +
+                     std::to_string(not_submitted) + " not submitted";
             });
   }
 };

@@ -10,8 +10,7 @@ namespace {
 
 class live_spans_do_not_overlap final : public invariant {
  public:
-  live_spans_do_not_overlap()
-      : invariant("PM-I3", "no two live spans overlap", {kind_of(event_id::span_granted)}) {}
+  live_spans_do_not_overlap() : invariant("PM-I3", "no two live spans overlap", {kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const span_record& s = *b.spans.find(e.fields[0]);
     const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
@@ -55,9 +54,9 @@ class a_device_writes_into_its_span_only final : public invariant {
     if (s == nullptr || !ghost::extent_of(b, *s, pages, first, last)) return;
     const std::uint64_t from = e.fields[1], to = from + e.fields[2];
     promise(w, s->live() && pages == e.fields[0] && from >= first && to <= first + s->length, [&] {
-      return "bytes [" + std::to_string(from) + ", " + std::to_string(to) + ") of " + named(w, e, "pages", e.fields[0]) +
-             " were written for operation " + std::to_string(operation) + ", whose span " + std::to_string(o->span) +
-             (s->live() ? " lies elsewhere" : " was given up");
+      return "bytes [" + std::to_string(from) + ", " + std::to_string(to) + ") of " +
+             named(w, e, "pages", e.fields[0]) + " were written for operation " + std::to_string(operation) +
+             ", whose span " + std::to_string(o->span) + (s->live() ? " lies elsewhere" : " was given up");
     });
   }
 };
@@ -89,10 +88,11 @@ class sizes_are_as_requested final : public invariant {
                   {kind_of(event_id::span_granted)}) {}
   void judge(world& w, const logged_event& e, host_books&) override {
     const std::uint64_t size = e.fields[3], length = e.fields[4];
-    promise(w, length != 0 && length <= size * granule_bytes && size <= (length + granule_bytes - 1) / granule_bytes, [&] {
-      return named(w, e, "span", e.fields[0]) + " has " + std::to_string(length) + " bytes in " + std::to_string(size) +
-             " granules";
-    });
+    promise(w, length != 0 && length <= size * granule_bytes && size <= (length + granule_bytes - 1) / granule_bytes,
+            [&] {
+              return named(w, e, "span", e.fields[0]) + " has " + std::to_string(length) + " bytes in " +
+                     std::to_string(size) + " granules";
+            });
   }
 };
 
@@ -133,11 +133,11 @@ class quarantined_granules_stay final : public invariant {
 class every_granule_is_in_one_place final : public invariant {
  public:
   every_granule_is_in_one_place()
-      : invariant("PM-I40",
-                  "free, live and quarantined granules are an arena's size; what is granted lies inside, and exactly "
-                  "that is given back, once",
-                  {kind_of(event_id::span_granted), kind_of(event_id::span_released),
-                   kind_of(event_id::arena_published)}) {}
+      : invariant(
+            "PM-I40",
+            "free, live and quarantined granules are an arena's size; what is granted lies inside, and exactly "
+            "that is given back, once",
+            {kind_of(event_id::span_granted), kind_of(event_id::span_released), kind_of(event_id::arena_published)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::arena_published) {
       const arena_record& a = *b.arenas.find(e.fields[0]);
@@ -148,8 +148,8 @@ class every_granule_is_in_one_place final : public invariant {
     const span_record& s = *b.spans.find(e.fields[0]);
     if (e.kind == event_id::span_released) {
       promise(w, !s.released_wrong && s.released == s.granted, [&] {
-        return named(w, e, "span", e.fields[0]) + (s.released_wrong ? " gave back other granules than it was granted"
-                                                                    : " was given back twice");
+        return named(w, e, "span", e.fields[0]) +
+               (s.released_wrong ? " gave back other granules than it was granted" : " was given back twice");
       });
     }
     const arena_record& a = *b.arenas.find(e.fields[1]);

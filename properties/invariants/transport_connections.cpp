@@ -12,10 +12,11 @@ namespace {
 class nothing_is_used_after_its_end final : public invariant {
  public:
   nothing_is_used_after_its_end()
-      : invariant("TP-I6", "no call on a closed endpoint or a destroyed key; no key is destroyed under an operation, "
+      : invariant("TP-I6",
+                  "no call on a closed endpoint or a destroyed key; no key is destroyed under an operation, "
                   "every key goes before its worker",
-                  {kind_of(event_id::endpoint_state), kind_of(event_id::operation_submitted), kind_of(event_id::key_used),
-                   kind_of(event_id::key_state), kind_of(event_id::worker_destroyed),
+                  {kind_of(event_id::endpoint_state), kind_of(event_id::operation_submitted),
+                   kind_of(event_id::key_used), kind_of(event_id::key_state), kind_of(event_id::worker_destroyed),
                    kind_of(hardware_event::driver_call)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == hardware_event::driver_call) {
@@ -33,7 +34,8 @@ class nothing_is_used_after_its_end final : public invariant {
         const key_record& k = b.keys.at(i);
         if (k.connection != e.fields[1]) continue;
         promise(w, k.destroyed != 0 || k.in_use != 0, [&] {
-          return named(w, e, "key", b.keys.id_at(i)) + " is idle and outlives its endpoint " + std::to_string(e.fields[0]);
+          return named(w, e, "key", b.keys.id_at(i)) + " is idle and outlives its endpoint " +
+                 std::to_string(e.fields[0]);
         });
       }
     } else if (e.kind == event_id::operation_submitted) {
@@ -58,19 +60,16 @@ class nothing_is_used_after_its_end final : public invariant {
       if (e.fields[3] != key_state::destroyed) return;
       const key_record& k = *b.keys.find(e.fields[0]);
       promise(w, k.destroyed == 1 && k.in_use_at_the_end == 0 && !ghost::workers_gone(b), [&] {
-        return named(w, e, "key", e.fields[0]) +
-               (k.destroyed != 1              ? " was destroyed twice"
-                : k.in_use_at_the_end != 0    ? " was destroyed under an operation"
-                                              : " was destroyed after its worker");
+        return named(w, e, "key", e.fields[0]) + (k.destroyed != 1           ? " was destroyed twice"
+                                                  : k.in_use_at_the_end != 0 ? " was destroyed under an operation"
+                                                                             : " was destroyed after its worker");
       });
     } else {
       for (std::size_t i = 0; i < b.keys.size(); ++i) {
         const key_record& k = b.keys.at(i);
         // A key whose operation never ended is left to the worker's destruction.
         if (k.in_use != 0) continue;
-        promise(w, k.destroyed == 1, [&] {
-          return named(w, e, "key", b.keys.id_at(i)) + " outlived its worker";
-        });
+        promise(w, k.destroyed == 1, [&] { return named(w, e, "key", b.keys.id_at(i)) + " outlived its worker"; });
       }
     }
   }
@@ -80,7 +79,8 @@ class nothing_is_used_after_its_end final : public invariant {
     using sim::ucp_double::function;
     const auto what = static_cast<function>(e.fields[0]);
     const bool closes = what == function::ucp_ep_close_nbx;
-    if (!closes && what != function::ucp_get_nbx && what != function::ucp_am_send_nbx && what != function::ucp_ep_rkey_unpack)
+    if (!closes && what != function::ucp_get_nbx && what != function::ucp_am_send_nbx &&
+        what != function::ucp_ep_rkey_unpack)
       return;
     const lane_record* const lane = b.lanes.find(e.fields[1]);
     promise(w, lane == nullptr || lane->closes <= (closes ? 1u : 0u), [&] {
@@ -186,11 +186,13 @@ class a_loss_is_told_once final : public invariant {
  public:
   a_loss_is_told_once()
       : invariant("TP-I19", "error handler and loss event: once for a connection",
-                  {kind_of(event_id::transport_failed), kind_of(event_id::peer_lost), kind_of(event_id::endpoint_state), kind_of(event_id::connection_state)}) {}
+                  {kind_of(event_id::transport_failed), kind_of(event_id::peer_lost), kind_of(event_id::endpoint_state),
+                   kind_of(event_id::connection_state)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::transport_failed) {
-      promise(w, b.failures == 1,
-              [&] { return "the failure of the transport of " + named(w, e, "epoch", e.fields[0]) + " was told twice"; });
+      promise(w, b.failures == 1, [&] {
+        return "the failure of the transport of " + named(w, e, "epoch", e.fields[0]) + " was told twice";
+      });
     } else if (e.kind == event_id::peer_lost) {
       promise(w, b.connections.find(e.fields[2])->reported == 1,
               [&] { return "the loss of " + named(w, e, "connection", e.fields[2]) + " was reported twice"; });
@@ -227,7 +229,8 @@ class nobody_waits_for_what_is_over final : public invariant {
       if (e.fields[3] != connection_state::closed) return;
       each_waiting(b, e.fields[0], [&](std::uint64_t id, const operation_record& o) {
         promise(w, o.orphaned != 0 || b.workers_destroyed != 0, [&] {
-          return named(w, e, "operation", id) + " waits for connection " + std::to_string(e.fields[0]) + ", which is closed";
+          return named(w, e, "operation", id) + " waits for connection " + std::to_string(e.fields[0]) +
+                 ", which is closed";
         });
       });
       return;
@@ -277,7 +280,8 @@ class nobody_waits_for_what_is_over final : public invariant {
     judge_at_rest(w, host, b);
     for (std::size_t i = 0; i < b.connections.size(); ++i) {
       const connection_record& c = b.connections.at(i);
-      if (c.state != connection_state::lost && c.state != connection_state::closing && c.state != connection_state::closed)
+      if (c.state != connection_state::lost && c.state != connection_state::closing &&
+          c.state != connection_state::closed)
         continue;
       each_waiting(b, b.connections.id_at(i), [&](std::uint64_t id, const operation_record& o) {
         promise(w, o.orphaned != 0 || o.told != 0, [&] {
@@ -327,7 +331,8 @@ class revoked_is_revoked final : public invariant {
         const endpoint_record& p = b.endpoints.at(k);
         if (p.connection != id) continue;
         // The library drops a peer's requests for an endpoint that was closed by force, and for no other.
-        const bool reads = p.lane == endpoint_lane::data || (p.state != endpoint_state::forced && p.state != endpoint_state::destroyed);
+        const bool reads = p.lane == endpoint_lane::data ||
+                           (p.state != endpoint_state::forced && p.state != endpoint_state::destroyed);
         promise(w, !reads || e.fields[4] == 0, [&] {
           return "a revocation says that reads stop, and " + named(w, e, "endpoint", b.endpoints.id_at(k)) +
                  " may still serve them";

@@ -45,18 +45,19 @@ class every_record_takes_one_exit final : public invariant {
   }
   // What nobody took out of the queue any more.
   void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
-    if (b.transport != transport_state::gone && b.transport != transport_state::swept && b.transport != transport_state::hung)
+    if (b.transport != transport_state::gone && b.transport != transport_state::swept &&
+        b.transport != transport_state::hung)
       return;
     promise(w, b.calls_open == 0, [&] {
-      return "a program of host " + std::string(ghost::host_name(w, host)) + " waits for " + std::to_string(b.calls_open) +
-             " calls of a transport that has ended";
+      return "a program of host " + std::string(ghost::host_name(w, host)) + " waits for " +
+             std::to_string(b.calls_open) + " calls of a transport that has ended";
     });
     for (std::size_t i = 0; i < b.operations.size(); ++i) {
       const operation_record& one = b.operations.at(i);
       if (one.accepted == 0 || one.submitted != 0) continue;
       promise(w, one.ended != 0, [&] {
-        return "operation " + std::to_string(b.operations.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
-               " was never handed over, and its transport has ended";
+        return "operation " + std::to_string(b.operations.id_at(i)) + " of host " +
+               std::string(ghost::host_name(w, host)) + " was never handed over, and its transport has ended";
       });
     }
   }
@@ -69,7 +70,8 @@ class a_waiter_is_told_once final : public invariant {
                   {kind_of(event_id::waiter_told)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const operation_record& o = *b.operations.find(e.fields[0]);
-    promise(w, o.told == 1, [&] { return "the waiter of " + named(w, e, "operation", e.fields[0]) + " was told twice"; });
+    promise(w, o.told == 1,
+            [&] { return "the waiter of " + named(w, e, "operation", e.fields[0]) + " was told twice"; });
     if (o.kind != operation_kind::get || e.fields[1] == 0) return;
     const request_record* const r = b.requests.find(o.request);
     promise(w, r == nullptr || !r->open, [&] {
@@ -87,9 +89,8 @@ class no_hold_is_dropped_early final : public invariant {
     if (e.kind == event_id::operation_ended) {
       const request_record* const r = b.requests.find(b.operations.find(e.fields[0])->request);
       if (r == nullptr || b.workers_open == 0) return;
-      promise(w, !r->open, [&] {
-        return named(w, e, "operation", e.fields[0]) + " ended while the library still has it";
-      });
+      promise(w, !r->open,
+              [&] { return named(w, e, "operation", e.fields[0]) + " ended while the library still has it"; });
       return;
     }
     const span_record& s = *b.spans.find(e.fields[0]);
@@ -114,7 +115,8 @@ class the_sweep_follows_destruction final : public invariant {
     if (e.kind == hardware_event::driver_callback) {
       const request_record* const r = b.requests.find(e.fields[0]);
       if (r != nullptr && r->swept)
-        promise(w, false, [&] { return named(w, e, "request", e.fields[0]) + " was called back after its worker ended"; });
+        promise(w, false,
+                [&] { return named(w, e, "request", e.fields[0]) + " was called back after its worker ended"; });
       return;
     }
     if (e.kind == event_id::operation_ended && e.fields[1] != operation_exit::swept) return;
@@ -122,7 +124,8 @@ class the_sweep_follows_destruction final : public invariant {
       return e.kind == event_id::table_swept
                  ? "the operation table of host " + std::string(ghost::host_name(w, e.host)) +
                        " was swept before its worker's destruction returned"
-                 : named(w, e, "operation", e.fields[0]) + " was ended by the sweep before the worker's destruction returned";
+                 : named(w, e, "operation", e.fields[0]) +
+                       " was ended by the sweep before the worker's destruction returned";
     });
   }
 };

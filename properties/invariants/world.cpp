@@ -127,9 +127,9 @@ class every_operation_ends final : public invariant {
 class no_success_without_the_deed final : public invariant {
  public:
   no_success_without_the_deed()
-      : invariant("W-9", "no success is reported for bytes, registrations or releases that did not happen",
-                  {kind_of(event_id::waiter_told), kind_of(event_id::arena_published),
-                   kind_of(event_id::unmap_answered)}) {}
+      : invariant(
+            "W-9", "no success is reported for bytes, registrations or releases that did not happen",
+            {kind_of(event_id::waiter_told), kind_of(event_id::arena_published), kind_of(event_id::unmap_answered)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::waiter_told) {
       const operation_record* const o = b.operations.find(e.fields[0]);

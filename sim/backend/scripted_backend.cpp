@@ -55,7 +55,9 @@ Answer answer_of(const fault* planned, const named_answer<Answer> (&names)[Count
   return Answer{};
 }
 
-std::int64_t value_of(const fault* planned) { return planned == nullptr ? 0 : std::max<std::int64_t>(planned->value, 0); }
+std::int64_t value_of(const fault* planned) {
+  return planned == nullptr ? 0 : std::max<std::int64_t>(planned->value, 0);
+}
 
 }  // namespace
 
@@ -133,8 +135,10 @@ const fault* scripted_backend::planned(const char* point) { return fault_plan::o
 void scripted_backend::submit_map(hf::pinned::map_request& request) noexcept {
   enter("submit_map");
   kernel_scope kernel;
-  static constexpr named_answer<map_answer> names[] = {{"larger", map_answer::larger}, {"short", map_answer::shorter},
-                                                       {"refused", map_answer::refused}, {"never", map_answer::never},
+  static constexpr named_answer<map_answer> names[] = {{"larger", map_answer::larger},
+                                                       {"short", map_answer::shorter},
+                                                       {"refused", map_answer::refused},
+                                                       {"never", map_answer::never},
                                                        {"silent", map_answer::silent}};
   const fault* const strikes = planned("scripted.map");
   maps_.push_back({&request, answer_of(strikes, names), world_.now() + options_.map_ns + value_of(strikes)});
@@ -144,10 +148,11 @@ void scripted_backend::submit_map(hf::pinned::map_request& request) noexcept {
 void scripted_backend::submit_unmap(hf::pinned::unmap_request& request) noexcept {
   enter("submit_unmap");
   kernel_scope kernel;
-  static constexpr named_answer<unmap_answer> names[] = {
-      {"refused", unmap_answer::refused},           {"unknown_done", unmap_answer::unknown_done},
-      {"unknown_kept", unmap_answer::unknown_kept}, {"lie", unmap_answer::lie},
-      {"never", unmap_answer::never}};
+  static constexpr named_answer<unmap_answer> names[] = {{"refused", unmap_answer::refused},
+                                                         {"unknown_done", unmap_answer::unknown_done},
+                                                         {"unknown_kept", unmap_answer::unknown_kept},
+                                                         {"lie", unmap_answer::lie},
+                                                         {"never", unmap_answer::never}};
   const fault* const strikes = planned("scripted.unmap");
   unmaps_.push_back({&request, answer_of(strikes, names), world_.now() + options_.unmap_ns + value_of(strikes)});
   wake(registrar_);
@@ -160,7 +165,8 @@ scripted_backend::registration* scripted_backend::find(std::uint64_t region) noe
 
 bool scripted_backend::is_due(const waiting_map& asked) const noexcept {
   if (hurried()) return true;
-  if (asked.answer == map_answer::never || (asked.answer == map_answer::silent && (asked.begun || dead()))) return false;
+  if (asked.answer == map_answer::never || (asked.answer == map_answer::silent && (asked.begun || dead())))
+    return false;
   return asked.due_ns <= world_.now();
 }
 
@@ -190,9 +196,8 @@ void scripted_backend::serve_registrations() {
     } else if (life_ == life::stopping) {
       break;
     } else {
-      sleep(registrar_, !transfers() && life_ == life::closing
-                            ? std::min(next_registration_ns(), teardown_due_ns_)
-                            : next_registration_ns());
+      sleep(registrar_, !transfers() && life_ == life::closing ? std::min(next_registration_ns(), teardown_due_ns_)
+                                                               : next_registration_ns());
     }
   }
   registrar_.ended = true;
@@ -283,8 +288,9 @@ void scripted_backend::begin_unmap(waiting_unmap& asked) {
         each.destination >= found->base + found->bytes)
       continue;
     world_.violate("W-1", "registration " + std::to_string(found->pin) + " of " +
-                              memory_of(machine_).describe(each.destination) + " is being deregistered while transfer " +
-                              std::to_string(each.hardware_request) + " may still write there");
+                              memory_of(machine_).describe(each.destination) +
+                              " is being deregistered while transfer " + std::to_string(each.hardware_request) +
+                              " may still write there");
   }
   memory_of(machine_).begin_unpin(found->pin);
 }
@@ -341,13 +347,12 @@ hf::result<void> scripted_backend::submit_get(hf::pinned::get_request& request) 
     if (strikes != nullptr && strikes->what == "refused")
       return hf::fail(hf::error_code::unreachable, "scripted.get", request.peer.worker_id);
     ends_inline = strikes != nullptr && strikes->what == "inline";
-    static constexpr named_answer<get_answer> names[] = {
-        {"failed", get_answer::failed},
-        {"never", get_answer::never},
-        {"indeterminate", get_answer::indeterminate},
-        {"orphaned_ok", get_answer::orphaned_ok},
-        {"orphaned_failed", get_answer::orphaned_failed},
-        {"orphaned_never", get_answer::orphaned_never}};
+    static constexpr named_answer<get_answer> names[] = {{"failed", get_answer::failed},
+                                                         {"never", get_answer::never},
+                                                         {"indeterminate", get_answer::indeterminate},
+                                                         {"orphaned_ok", get_answer::orphaned_ok},
+                                                         {"orphaned_failed", get_answer::orphaned_failed},
+                                                         {"orphaned_never", get_answer::orphaned_never}};
     made.operation = ++last_operation_;
     made.request = &request;
     made.answer = answer_of(strikes, names);
@@ -355,13 +360,15 @@ hf::result<void> scripted_backend::submit_get(hf::pinned::get_request& request) 
     made.late_ns = value_of(strikes);
     made.destination = request.destination;
     made.bytes = request.bytes;
-    std::memcpy(&made.seed, request.source.key.bytes().data(), std::min(sizeof made.seed, request.source.key.bytes().size()));
+    std::memcpy(&made.seed, request.source.key.bytes().data(),
+                std::min(sizeof made.seed, request.source.key.bytes().size()));
     const memory_place place = memory_of(machine_).name_of(request.destination);
     made.block = place.block;
     made.offset = place.offset;
     if (const registration* const into = find(request.destination_region)) made.registration = into->pin;
     request.operation = made.operation;
-    hf::emit::operation_accepted(*log_, made.operation, request.peer.worker_id, request.peer.incarnation, made.bytes, kind_get);
+    hf::emit::operation_accepted(*log_, made.operation, request.peer.worker_id, request.peer.incarnation, made.bytes,
+                                 kind_get);
   }
   request.accepted();
   if (!ends_inline) {
@@ -436,7 +443,8 @@ void scripted_backend::advance(std::uint64_t operation) {
       const bool at_once = one.answer == get_answer::ok && options_.get_ns == 0;
       begin_transfer(operation);
       // Without a duration nothing that core can see lies between the beginning and the end.
-      if (transfer* const begun = at_once ? find_transfer(operation) : nullptr; begun != nullptr && begun->step == get_step::half)
+      if (transfer* const begun = at_once ? find_transfer(operation) : nullptr;
+          begun != nullptr && begun->step == get_step::half)
         half_landed(*begun);
       return;
     }
@@ -470,7 +478,8 @@ void scripted_backend::begin_transfer(std::uint64_t operation) {
   hf::emit::operation_submitted(*log_, operation, endpoint);
   one.hardware_request = ++last_request_;
   one.admission = memory_of(machine_).admit(one.hardware_request, one.destination);
-  world_.log(&machine_, hardware_event::driver_get_posted, one.hardware_request, one.block, one.offset, one.bytes, endpoint);
+  world_.log(&machine_, hardware_event::driver_get_posted, one.hardware_request, one.block, one.offset, one.bytes,
+             endpoint);
   hf::emit::operation_posted(*log_, operation);
   one.step = get_step::half;
   one.due_ns = world_.now() + options_.get_ns / 2;
@@ -507,7 +516,8 @@ void scripted_backend::land(transfer& one, std::size_t bytes) {
   if (bytes <= one.landed) return;
   std::vector<std::byte> content(bytes - one.landed);
   write_pattern(content, one.seed, one.landed);
-  memory_of(machine_).dma_write(one.destination + one.landed, content.data(), content.size(), one.registration, one.admission);
+  memory_of(machine_).dma_write(one.destination + one.landed, content.data(), content.size(), one.registration,
+                                one.admission);
   one.landed = bytes;
 }
 
@@ -534,7 +544,8 @@ void scripted_backend::complete(transfer& one, bool ok) {
   world_.log(&machine_, hardware_event::driver_callback, one.hardware_request, status);
 }
 
-void scripted_backend::end(std::uint64_t operation, hf::pinned::get_outcome outcome, std::uint64_t exit, std::int64_t status) {
+void scripted_backend::end(std::uint64_t operation, hf::pinned::get_outcome outcome, std::uint64_t exit,
+                           std::int64_t status) {
   hf::pinned::get_request* request = nullptr;
   {
     kernel_scope kernel;
@@ -548,7 +559,8 @@ void scripted_backend::end(std::uint64_t operation, hf::pinned::get_outcome outc
   }
   hf::error why;
   if (outcome == hf::pinned::get_outcome::failed)
-    why = hf::fail(hf::error_code::transfer_failed, "scripted.get", operation, static_cast<std::uint64_t>(status)).error();
+    why = hf::fail(hf::error_code::transfer_failed, "scripted.get", operation, static_cast<std::uint64_t>(status))
+              .error();
   if (outcome == hf::pinned::get_outcome::never_started)
     why = hf::fail(hf::error_code::cancelled, "scripted.get", operation).error();
   if (outcome == hf::pinned::get_outcome::indeterminate)

@@ -101,7 +101,15 @@ class scripted_backend final : public holdfast::pinned::backend {
  private:
   enum class map_answer : std::uint8_t { ok, larger, shorter, refused, never, silent };
   enum class unmap_answer : std::uint8_t { confirmed, refused, unknown_done, unknown_kept, lie, never };
-  enum class get_answer : std::uint8_t { ok, failed, never, indeterminate, orphaned_ok, orphaned_failed, orphaned_never };
+  enum class get_answer : std::uint8_t {
+    ok,
+    failed,
+    never,
+    indeterminate,
+    orphaned_ok,
+    orphaned_failed,
+    orphaned_never
+  };
   enum class get_step : std::uint8_t { queued, half, rest, late, left };
 
   struct waiting_map {

@@ -55,8 +55,7 @@ inline constexpr std::size_t max_am_header = 8000;
 /// Index of a function in the table, as it stands in `driver_call` events.
 enum class function : std::uint16_t {
 #define HOLDFAST_UCP(name) name,
-  HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
-  HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
+  HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP) HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 };
 std::string_view name_of(function f) noexcept;
@@ -112,7 +111,7 @@ struct config final : object {
 struct context final : object {
   explicit context(library& l) : object(l, object_kind::context) {}
   std::uint64_t features = 0;
-  bool shared = false;   // mt_workers_shared
+  bool shared = false;  // mt_workers_shared
   transports allowed;
   unsigned workers = 0;  // not destroyed
 };
@@ -220,14 +219,14 @@ struct worker final : object, descriptor, acceptor {
   std::vector<request*> sends;  // active messages whose bytes were not read yet, in order
   std::map<std::uint64_t, request*> outstanding;
   std::map<std::uint16_t, active_handler> handlers;
-  std::vector<endpoint*> endpoints;  // not destroyed
+  std::vector<endpoint*> endpoints;                                  // not destroyed
   std::map<std::pair<std::uint16_t, std::uint32_t>, pairing> pairs;  // by host and life of the peer
-  std::vector<key*> keys;            // not destroyed
-  std::vector<listener*> listeners;  // not destroyed
-  std::uint64_t undecided = 0;       // connection requests handed out, neither accepted nor rejected
-  std::uint64_t unfreed = 0;         // ended requests that the program did not free
+  std::vector<key*> keys;                                            // not destroyed
+  std::vector<listener*> listeners;                                  // not destroyed
+  std::uint64_t undecided = 0;  // connection requests handed out, neither accepted nor rejected
+  std::uint64_t unfreed = 0;    // ended requests that the program did not free
 
-  std::uint16_t address_port = 0;    // where who has the address connects; 0: nobody asked for it
+  std::uint16_t address_port = 0;  // where who has the address connects; 0: nobody asked for it
 
   bool readable() const noexcept override;
   void connected(std::shared_ptr<stream> where, std::unique_ptr<packet> first) override;
@@ -259,12 +258,12 @@ struct endpoint final : object, stream_end {
   worker& owner;
   side mine = side::client;
   std::shared_ptr<stream> where;
-  bool peer_mode = false;  // error handling mode PEER
-  bool shared = false;     // through the memory of the machine
+  bool peer_mode = false;               // error handling mode PEER
+  bool shared = false;                  // through the memory of the machine
   bool queue_pair_dead = false;         // one-sided transfers of this endpoint move no byte any more
   std::int64_t last_completion_ns = 0;  // of its queue pair: completions keep their order
-  std::uint32_t pair = 0;  // its number there; 0: not one of them, or both ends are this process
-  bool passive = false;    // made for who connected to the worker's address; nobody was given its handle
+  std::uint32_t pair = 0;               // its number there; 0: not one of them, or both ends are this process
+  bool passive = false;                 // made for who connected to the worker's address; nobody was given its handle
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;
   bool connected = false;
@@ -359,9 +358,9 @@ class library {
   std::uint32_t take_key_number();
   /// The registration that a packed key with this number names now, or 0.
   std::uint64_t registration_named(std::uint32_t key_number) const noexcept;
-  std::vector<worker*> workers;        // not destroyed
-  std::vector<packed_key*> packed;     // not released
-  std::vector<memory_handle*> mapped;  // not unmapped
+  std::vector<worker*> workers;            // not destroyed
+  std::vector<packed_key*> packed;         // not released
+  std::vector<memory_handle*> mapped;      // not unmapped
   std::vector<worker_address*> addresses;  // not released
 
   void misuse(std::string_view what, std::string sentence);

@@ -45,9 +45,9 @@ constexpr std::uint16_t first_address_port = 60'000;  // above what listeners ge
 
 std::uint64_t sum_of(const address_bytes& a) noexcept {
   std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::uint64_t part : {std::uint64_t{a.magic}, std::uint64_t{a.size}, std::uint64_t{a.host},
-                                   std::uint64_t{a.life}, std::uint64_t{a.machine}, std::uint64_t{a.port},
-                                   std::uint64_t{a.tcp}, std::uint64_t{a.shared}}) {
+  for (const std::uint64_t part :
+       {std::uint64_t{a.magic}, std::uint64_t{a.size}, std::uint64_t{a.host}, std::uint64_t{a.life},
+        std::uint64_t{a.machine}, std::uint64_t{a.port}, std::uint64_t{a.tcp}, std::uint64_t{a.shared}}) {
     sum = (sum ^ part) * 0x100000001b3;
   }
   return sum;
@@ -326,11 +326,10 @@ ucs_status_t create_to_address(call& c, worker& w, const ucp_ep_params_t& params
   fabric& net = fabric::of(c.the_world());
   library& lib = c.lib();
   host& there = *c.the_world().hosts()[to.host];
-  const bool peer_mode = (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 &&
-                         params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
+  const bool peer_mode =
+      (params.field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) != 0 && params.err_mode == UCP_ERR_HANDLING_MODE_PEER;
   // Shared memory cannot promise what PEER asks for (F7).
-  const bool shared =
-      !peer_mode && w.owner.allowed.shared && to.shared != 0 && net.machine_of(c.owner()) == to.machine;
+  const bool shared = !peer_mode && w.owner.allowed.shared && to.shared != 0 && net.machine_of(c.owner()) == to.machine;
   if (!shared && !(w.owner.allowed.tcp && to.tcp != 0)) return UCS_ERR_UNREACHABLE;
   // What a dead process offered may be gone, or still be there with nobody behind it.
   if (shared && (!there.alive() || there.life() != to.life) &&
@@ -353,8 +352,7 @@ ucs_status_t create_to_address(call& c, worker& w, const ucp_ep_params_t& params
     made.where = net.connect_shared(c.owner(), made, there, to.port, std::move(first), 2 * envelope_bytes);
     c.the_world().log(&c.owner(), hardware_event::driver_lane_shared, made.number);
   } else {
-    made.where =
-        net.connect(c.owner(), made, fabric::address_of(there), to.port, std::move(first), 2 * envelope_bytes);
+    made.where = net.connect(c.owner(), made, fabric::address_of(there), to.port, std::move(first), 2 * envelope_bytes);
   }
   *answer = handle_of<ucp_ep_h>(made);
   return UCS_OK;

@@ -16,8 +16,7 @@ namespace {
 
 constexpr auto function_names = std::to_array<const char*>({
 #define HOLDFAST_UCP(name) #name,
-    HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
-    HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
+    HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP) HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
 });
 
@@ -111,7 +110,8 @@ packed_key* library::find_packed(const void* bytes) {
 
 std::uint32_t library::take_key_number() {
   // A queue pair finds the registration by the number.
-  if (!settings.rdma && !std::exchange(keys_drawn_, true)) keys_empty_ = key_chance().chance(settings.key_empty_permille);
+  if (!settings.rdma && !std::exchange(keys_drawn_, true))
+    keys_empty_ = key_chance().chance(settings.key_empty_permille);
   if (keys_empty_) return 0;
   if (!key_chance().chance(settings.key_reuse_permille)) return ++highest_key_;
   for (std::uint32_t number = 1;; ++number) {

@@ -73,7 +73,8 @@ bool has_partner(const endpoint& e) {
 
 std::int64_t wire_ns(world& w, std::uint64_t bytes) {
   const link_settings& link = fabric::of(w).settings;
-  std::int64_t time_ns = link.latency_ns + static_cast<std::int64_t>(bytes) * 1000 / std::max<std::int64_t>(1, link.bytes_per_us);
+  std::int64_t time_ns =
+      link.latency_ns + static_cast<std::int64_t>(bytes) * 1000 / std::max<std::int64_t>(1, link.bytes_per_us);
   if (link.jitter_ns > 0) {
     time_ns += static_cast<std::int64_t>(w.stream("rdma").below(static_cast<std::uint64_t>(link.jitter_ns) + 1));
   }

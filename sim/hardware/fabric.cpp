@@ -177,8 +177,7 @@ void fabric::transmit(parcel p, std::int64_t extra_ns) {
   } else {
     arrival += settings.latency_ns;
     if (settings.jitter_ns > 0) {
-      arrival +=
-          static_cast<std::int64_t>(chance_.below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
+      arrival += static_cast<std::int64_t>(chance_.below(static_cast<std::uint64_t>(settings.jitter_ns) + 1));
     }
   }
   schedule(std::move(p), arrival);

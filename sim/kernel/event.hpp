@@ -38,8 +38,8 @@ struct logged_event {
   std::uint64_t number = 0;  // from 1, over the whole run
   std::int64_t time_ns = 0;
   event_kind kind{};
-  std::uint16_t host = 0;          // index of the host; 0xffff = the world itself
-  std::uint32_t fiber = 0;         // index of the fiber, 0xffffffff = none (hardware, kernel)
+  std::uint16_t host = 0;   // index of the host; 0xffff = the world itself
+  std::uint32_t fiber = 0;  // index of the fiber, 0xffffffff = none (hardware, kernel)
   std::uint16_t field_count = 0;
   std::uint64_t fields[holdfast::event_fields_max] = {};
 };

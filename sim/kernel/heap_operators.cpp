@@ -36,10 +36,18 @@ constexpr std::size_t ordinary = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 void* operator new(std::size_t n) { return take_or_throw(n, ordinary, __builtin_return_address(0)); }
 void* operator new[](std::size_t n) { return take_or_throw(n, ordinary, __builtin_return_address(0)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary, __builtin_return_address(0)); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return take(n, ordinary, __builtin_return_address(0)); }
-void* operator new(std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  return take(n, ordinary, __builtin_return_address(0));
+}
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept {
+  return take(n, ordinary, __builtin_return_address(0));
+}
+void* operator new(std::size_t n, std::align_val_t a) {
+  return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
+void* operator new[](std::size_t n, std::align_val_t a) {
+  return take_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
 void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
   return take(n, static_cast<std::size_t>(a), __builtin_return_address(0));
 }

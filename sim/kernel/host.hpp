@@ -106,7 +106,7 @@ class host {
   std::int64_t paused_since_ns_ = 0;
   std::uint32_t life_ = 1;
   bool leaks_on_purpose_ = false;  // core said so: a teardown hung, and what a device may still reach stays
-  bool marked_ = false;  // scratch of `advance_time`: has a runnable fiber
+  bool marked_ = false;            // scratch of `advance_time`: has a runnable fiber
   std::int64_t stalled_ns_ = 0;
   std::vector<std::function<void()>> crash_hooks_;
   std::function<void()> restart_hook_;

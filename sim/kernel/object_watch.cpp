@@ -15,9 +15,7 @@ std::uint64_t mix(std::uint64_t hash, std::string_view text) noexcept {
 
 }  // namespace
 
-void object_watch::begin() {
-  objects_.assign(1, seen{});
-}
+void object_watch::begin() { objects_.assign(1, seen{}); }
 
 void object_watch::made(std::string_view fiber, std::string_view kind) {
   const std::uint64_t hash = mix(mix(0xcbf29ce484222325u, fiber), kind);

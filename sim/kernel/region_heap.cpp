@@ -166,9 +166,10 @@ std::string region_heap::describe_live(unsigned most) const {
     // Relative to the program's base: the same in every process.
     char text[160];
     const char* const slash = std::strrchr(where.dli_fname, '/');
-    std::snprintf(text, sizeof(text), "%s%zu bytes from %s+0x%zx", out.empty() ? "" : "; ", class_bytes(h.size_class),
-                  slash != nullptr ? slash + 1 : where.dli_fname,
-                  static_cast<std::size_t>(static_cast<const char*>(h.site) - static_cast<const char*>(where.dli_fbase)));
+    std::snprintf(
+        text, sizeof(text), "%s%zu bytes from %s+0x%zx", out.empty() ? "" : "; ", class_bytes(h.size_class),
+        slash != nullptr ? slash + 1 : where.dli_fname,
+        static_cast<std::size_t>(static_cast<const char*>(h.site) - static_cast<const char*>(where.dli_fbase)));
     out += text;
     --most;
   }

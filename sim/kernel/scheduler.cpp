@@ -66,11 +66,12 @@ void switcher::jump(world& w, fiber* from, fiber* to) {
 #endif
   race::leave(from, to);
   const transfer_t arrived = jump_fcontext(target, &note);
-  landed(w, arrived, from != nullptr ? from->sanitizer_stack :
+  landed(w, arrived,
+         from != nullptr ? from->sanitizer_stack :
 #if defined(HOLDFAST_ASAN)
-                                     s.main_fake_stack
+                         s.main_fake_stack
 #else
-                                     nullptr
+                         nullptr
 #endif
   );
   if (from != nullptr) detail::set_kernel_depth(from->saved_kernel_depth);
@@ -178,8 +179,8 @@ fiber* switcher::pick(world& w) {
 
 // Out of the way of what every scheduling point does.
 void switcher::refuse_choice(world& w, std::uint32_t index) {
-  w.violate("strategy", "the strategy chose entry " + std::to_string(index) + " of " +
-                            std::to_string(w.state_->at_choice.enabled));
+  w.violate("strategy",
+            "the strategy chose entry " + std::to_string(index) + " of " + std::to_string(w.state_->at_choice.enabled));
 }
 
 void switcher::report_no_end(world& w) {
@@ -199,7 +200,8 @@ void switcher::watch_livelock(world& w, const fiber* self) {
   constexpr std::uint64_t watched_max = 1000;
   constexpr std::uint32_t nobody = 0xffffffff;  // time
   auto& s = *w.state_;
-  const world::state::repeated now{self != nullptr ? self->index : nobody, self != nullptr ? self->pending : op_kind::time,
+  const world::state::repeated now{self != nullptr ? self->index : nobody,
+                                   self != nullptr ? self->pending : op_kind::time,
                                    self != nullptr ? self->pending_object : 0, 1};
   world::state::repeated* known = nullptr;
   for (auto& each : s.last_steps)

@@ -69,7 +69,8 @@ void on_fault(int number, siginfo_t* what, void* context) {
     const auto* const where = static_cast<const std::byte*>(what->si_addr);
     if (where >= self->stack_low - stack_guard_bytes && where < self->stack_low && go_on_elsewhere(context)) return;
   }
-  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) return before.sa_sigaction(number, what, context);
+  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr)
+    return before.sa_sigaction(number, what, context);
   // The instruction faults again, and nobody catches it. A signal that was sent has no instruction.
   std::signal(number, SIG_DFL);
   if (what->si_code <= 0) std::raise(number);

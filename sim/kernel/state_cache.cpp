@@ -47,7 +47,8 @@ state_cache::entry* state_cache::at(std::uint64_t key, std::uint32_t looks) {
 }
 
 void state_cache::grow() {
-  std::vector<entry> old = std::exchange(entries_, std::vector<entry>(entries_.empty() ? entries_first : 2 * entries_.size()));
+  std::vector<entry> old =
+      std::exchange(entries_, std::vector<entry>(entries_.empty() ? entries_first : 2 * entries_.size()));
   const std::size_t mask = entries_.size() - 1;
   for (const entry& e : old) {
     if (e.key == 0) continue;

@@ -35,9 +35,9 @@ class state_cache {
 
  private:
   struct entry {
-    std::uint64_t key = 0;    // 0: empty
+    std::uint64_t key = 0;  // 0: empty
     std::uint32_t looks = 0;
-    std::uint32_t left = 0;   // most preemptions left so far
+    std::uint32_t left = 0;  // most preemptions left so far
   };
   entry* find(std::uint64_t key) noexcept;
   entry* at(std::uint64_t key, std::uint32_t looks);

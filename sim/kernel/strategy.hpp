@@ -16,12 +16,12 @@ namespace holdfast::sim {
 class world;
 
 struct choice_point {
-  std::uint32_t enabled;       // number of entries, ≥ 2
-  std::uint32_t fibers;        // how many of them are fibers; time is entry `fibers` if enabled > fibers
-  std::uint32_t current;       // entry of the fiber that runs now, or `none` if it cannot go on
+  std::uint32_t enabled;  // number of entries, ≥ 2
+  std::uint32_t fibers;   // how many of them are fibers; time is entry `fibers` if enabled > fibers
+  std::uint32_t current;  // entry of the fiber that runs now, or `none` if it cannot go on
   static constexpr std::uint32_t none = 0xffffffff;
-  bool calm;                   // time may move only when no fiber is runnable
-  bool searched = true;        // a search of all schedules is to branch here
+  bool calm;             // time may move only when no fiber is runnable
+  bool searched = true;  // a search of all schedules is to branch here
 };
 
 class strategy {

@@ -18,10 +18,10 @@ constinit world* the_world = nullptr;
 
 std::string_view name_of(op_kind op) noexcept {
   constexpr std::string_view names[] = {
-      "start",        "resume",      "lock",       "try_lock",   "unlock",      "lock_shared", "unlock_shared",
-      "wait",         "notify",      "load",       "store",      "rmw",         "decrement",   "thread_start",
-      "thread_join",  "post",        "take",       "timer_arm",  "timer_cancel", "poller_wait", "poller_wake",
-      "driver_call",  "yield",       "sleep",      "time",
+      "start",       "resume", "lock",  "try_lock",  "unlock",       "lock_shared", "unlock_shared",
+      "wait",        "notify", "load",  "store",     "rmw",          "decrement",   "thread_start",
+      "thread_join", "post",   "take",  "timer_arm", "timer_cancel", "poller_wait", "poller_wake",
+      "driver_call", "yield",  "sleep", "time",
   };
   static_assert(std::size(names) == static_cast<std::size_t>(op_kind::time) + 1);
   return names[static_cast<std::size_t>(op)];
@@ -174,9 +174,9 @@ run_end world::run() {
   if (!violation_) {
     for (const auto& h : hosts_)
       if (h->alive() && !h->leaks_on_purpose_ && h->heap.live_blocks() != 0)
-        violate("heap leak", "host " + h->name() + " ended with " + std::to_string(h->heap.live_blocks()) + " blocks (" +
-                                 std::to_string(h->heap.live_bytes()) + " bytes) still allocated: " +
-                                 h->heap.describe_live(6));
+        violate("heap leak", "host " + h->name() + " ended with " + std::to_string(h->heap.live_blocks()) +
+                                 " blocks (" + std::to_string(h->heap.live_bytes()) +
+                                 " bytes) still allocated: " + h->heap.describe_live(6));
     const bool handles_may_be_left =
         std::any_of(hosts_.begin(), hosts_.end(), [](const auto& h) { return h->leaks_on_purpose_; });
     for (const auto& [kind, count] : state_->handles)
@@ -257,7 +257,8 @@ object_id world::new_object(const char* kind) {
   kernel_scope kernel;
   auto& s = *state_;
   s.objects.push_back({kind, ++s.object_counters[s.counter_of(kind)]});
-  if (s.watch != nullptr) s.watch->made(running_ != nullptr ? std::string_view(running_->name) : std::string_view(), kind);
+  if (s.watch != nullptr)
+    s.watch->made(running_ != nullptr ? std::string_view(running_->name) : std::string_view(), kind);
   return static_cast<object_id>(s.objects.size() - 1);
 }
 
@@ -317,10 +318,15 @@ void world::log_event(host* h, logged_event& e) {
   e.time_ns = now_ns_;
   e.host = h != nullptr ? h->index() : 0xffff;
   e.fiber = running_ != nullptr ? running_->index : 0xffffffff;
-  const std::uint64_t canonical[] = {static_cast<std::uint64_t>(e.time_ns),
-                                     (std::uint64_t{static_cast<std::uint16_t>(e.kind)} << 48) |
-                                         (std::uint64_t{e.host} << 32) | e.fiber,
-                                     e.fields[0], e.fields[1], e.fields[2], e.fields[3], e.fields[4], e.fields[5]};
+  const std::uint64_t canonical[] = {
+      static_cast<std::uint64_t>(e.time_ns),
+      (std::uint64_t{static_cast<std::uint16_t>(e.kind)} << 48) | (std::uint64_t{e.host} << 32) | e.fiber,
+      e.fields[0],
+      e.fields[1],
+      e.fields[2],
+      e.fields[3],
+      e.fields[4],
+      e.fields[5]};
   XXH3_128bits_update(&state_->hash, canonical, sizeof(canonical));
   if (state_->order != nullptr) state_->order->told(XXH3_64bits(canonical, sizeof(canonical)));
   if (h != nullptr && e.kind == holdfast::event_id::teardown_hung) h->leaks_on_purpose_ = true;
@@ -341,9 +347,7 @@ std::string world::fingerprint() const {
 
 const std::vector<std::uint8_t>& world::choices() const noexcept { return state_->choices; }
 
-const fiber& world::fiber_at(std::uint32_t index) const noexcept {
-  return *state_->fibers[state_->ready.at(index)];
-}
+const fiber& world::fiber_at(std::uint32_t index) const noexcept { return *state_->fibers[state_->ready.at(index)]; }
 
 std::string world::label(std::uint32_t index) const {
   const auto& s = *state_;

@@ -36,9 +36,31 @@ extern world* the_world;  // or null
 
 /// What a fiber is about to do at a scheduling point.
 enum class op_kind : std::uint8_t {
-  start, resume, lock, try_lock, unlock, lock_shared, unlock_shared, wait, notify, load, store, read_modify_write,
-  decrement, thread_start, thread_join, post, take, timer_arm, timer_cancel, poller_wait, poller_wake, driver_call,
-  yield, sleep, time,
+  start,
+  resume,
+  lock,
+  try_lock,
+  unlock,
+  lock_shared,
+  unlock_shared,
+  wait,
+  notify,
+  load,
+  store,
+  read_modify_write,
+  decrement,
+  thread_start,
+  thread_join,
+  post,
+  take,
+  timer_arm,
+  timer_cancel,
+  poller_wait,
+  poller_wake,
+  driver_call,
+  yield,
+  sleep,
+  time,
 };
 std::string_view name_of(op_kind op) noexcept;
 
@@ -51,8 +73,8 @@ using object_id = std::uint32_t;
 struct violation {
   std::string invariant;  // "PM-I5", "deadlock", "lost wakeup", "lock rank", "crash" ...
   std::string message;
-  std::uint64_t event = 0;  // number of the last event when it was noticed
-  std::uint64_t choice = 0; // number of choices made by then
+  std::uint64_t event = 0;   // number of the last event when it was noticed
+  std::uint64_t choice = 0;  // number of choices made by then
 };
 
 /// Sees the run as it happens. All calls are in kernel scope.
@@ -66,9 +88,9 @@ class listener {
 
 struct world_settings {
   std::uint64_t seed = 1;
-  std::uint64_t steps_max = 2'000'000;          // scheduling points; more is a livelock
-  std::int64_t time_ns_max = 3'600'000'000'000; // virtual; more is a run that never ends
-  bool record_choices = true;                   // index of every choice, in `choices()`
+  std::uint64_t steps_max = 2'000'000;           // scheduling points; more is a livelock
+  std::int64_t time_ns_max = 3'600'000'000'000;  // virtual; more is a run that never ends
+  bool record_choices = true;                    // index of every choice, in `choices()`
   bool calm_from_start = false;
 };
 
@@ -89,8 +111,8 @@ class world {
   host& add_host(std::string_view name);  // [kernel]
   host* find_host(std::string_view name) noexcept;
   const std::vector<std::unique_ptr<host>>& hosts() const noexcept { return hosts_; }
-  void attach(check& c);        // borrowed
-  void attach(listener& l);     // borrowed
+  void attach(check& c);     // borrowed
+  void attach(listener& l);  // borrowed
   const world_settings& settings() const noexcept { return settings_; }
   random_stream& stream(std::string_view name);
 
@@ -229,7 +251,7 @@ class world {
   bool cut_ = false;
   bool calm_expected_ = false;
   bool waiting_excused_ = false;
-  std::int64_t end_by_ns_;         // later is too late: `time_ns_max`, or what `expect_end_within` said
+  std::int64_t end_by_ns_;              // later is too late: `time_ns_max`, or what `expect_end_within` said
   std::int64_t expected_from_ns_ = -1;  // when it was said; -1: never
   world_settings settings_;
   std::vector<std::unique_ptr<host>> hosts_;

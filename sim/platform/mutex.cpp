@@ -102,7 +102,8 @@ bool mutex::try_lock() {
 
 void mutex::release() {
   world& w = world::current();
-  if (owner_ != w.running()) w.violate("lock misuse", w.running()->name + " unlocks " + kind_.name + ", which it does not own");
+  if (owner_ != w.running())
+    w.violate("lock misuse", w.running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
   race::release(this);
   kernel_access::pop_lock(w, object_);
@@ -174,7 +175,8 @@ void shared_mutex::unlock() {
     return;
   }
   w->point(op_kind::unlock, object());
-  if (owner_ != w->running()) w->violate("lock misuse", w->running()->name + " unlocks " + kind_.name + ", which it does not own");
+  if (owner_ != w->running())
+    w->violate("lock misuse", w->running()->name + " unlocks " + kind_.name + ", which it does not own");
   owner_ = nullptr;
   race::release(this);
   kernel_access::pop_lock(*w, object_);

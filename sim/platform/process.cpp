@@ -26,7 +26,8 @@ std::uint64_t process_number() noexcept {
 
 process_facts look_at_process() noexcept {
   process_facts found;
-  found.signals = {{{SIGSEGV, signal_handler::system}, {SIGBUS, signal_handler::system}, {SIGHUP, signal_handler::system}}};
+  found.signals = {
+      {{SIGSEGV, signal_handler::system}, {SIGBUS, signal_handler::system}, {SIGHUP, signal_handler::system}}};
   return found;
 }
 

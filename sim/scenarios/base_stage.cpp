@@ -36,7 +36,8 @@ void base_stage::main(host& machine) {
   expect(frames.frames_out() == 0, "every frame of a task is gone in the end");
 }
 
-std::expected<std::shared_ptr<void>, std::string> start_stage(world& w, std::shared_ptr<base_stage> stage, const plan& what) {
+std::expected<std::shared_ptr<void>, std::string> start_stage(world& w, std::shared_ptr<base_stage> stage,
+                                                              const plan& what) {
   kernel_scope kernel;
   stage->owned_plan_ = what;
   for (const op& step : stage->owned_plan_.ops) ++stage->left_[step.who];

@@ -75,7 +75,8 @@ class base_stage : public interpreter {
   std::size_t lanes() const noexcept { return left_.size(); }
 
  private:
-  friend std::expected<std::shared_ptr<void>, std::string> start_stage(world&, std::shared_ptr<base_stage>, const plan&);
+  friend std::expected<std::shared_ptr<void>, std::string> start_stage(world&, std::shared_ptr<base_stage>,
+                                                                       const plan&);
   void main(host& machine);
 
   world& world_;
@@ -89,7 +90,8 @@ class base_stage : public interpreter {
 };
 
 /// Runs the lanes of `what` on the host "m" with `stage`.
-std::expected<std::shared_ptr<void>, std::string> start_stage(world& w, std::shared_ptr<base_stage> stage, const plan& what);
+std::expected<std::shared_ptr<void>, std::string> start_stage(world& w, std::shared_ptr<base_stage> stage,
+                                                              const plan& what);
 
 /// Blocks a fiber until a root ended. Neither is a scheduling point of its own.
 template <class T>
@@ -136,7 +138,8 @@ class base_scenario final : public scenario {
   std::string_view text() const noexcept override { return Stage::scenario_text; }
   bool small() const noexcept override { return true; }
   std::vector<parameter> describe_parameters() const override {
-    return {{"threads", "fibers that use it at once", 3, 1, 8}, {"steps", "steps of each", 2, 1, 100},
+    return {{"threads", "fibers that use it at once", 3, 1, 8},
+            {"steps", "steps of each", 2, 1, 100},
             {"extras",
              "1: with tasks, deadlines, cancellations and further threads; 0: the fewest calls, to be explored; 2: the "
              "seed says, odd ones have the fewest",
@@ -153,7 +156,8 @@ class base_scenario final : public scenario {
     }
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     kernel_scope kernel;
     return start_stage(w, std::make_shared<Stage>(w), what);
   }

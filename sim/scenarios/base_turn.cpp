@@ -13,7 +13,8 @@ namespace {
 // The stage outlives turn and task.
 task<result<turn::holder>> take(task_context, turn* t, platform::time_point deadline) {
   auto held = co_await t->take(deadline);
-  if (!held) co_return fail(held.error() == wait_end::cancelled ? error_code::cancelled : error_code::timed_out, "take");
+  if (!held)
+    co_return fail(held.error() == wait_end::cancelled ? error_code::cancelled : error_code::timed_out, "take");
   co_return std::move(*held);
 }
 

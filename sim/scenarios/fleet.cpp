@@ -71,9 +71,11 @@ std::optional<std::string> fleet::inspect(const op& step) const {
     return "there is no such step; there are " + names;
   }
   for (const std::string_view need : known->numbers)
-    if (!need.empty() && !step.numbers.contains(std::string(need))) return "it needs the number \"" + std::string(need) + "\"";
+    if (!need.empty() && !step.numbers.contains(std::string(need)))
+      return "it needs the number \"" + std::string(need) + "\"";
   for (const std::string_view need : known->words)
-    if (!need.empty() && !step.words.contains(std::string(need))) return "it needs the word \"" + std::string(need) + "\"";
+    if (!need.empty() && !step.words.contains(std::string(need)))
+      return "it needs the word \"" + std::string(need) + "\"";
   if (auto wrong = pool_user::inspect(step)) return wrong;
   const auto known_host = [this](const std::string& name) {
     return std::find(settings.hosts.begin(), settings.hosts.end(), name) != settings.hosts.end();
@@ -108,8 +110,8 @@ void fleet::watch_ledger(host& h) {
     const std::uint64_t told = charged_by_events[h.index()];
     invariants::look_at_gauge(the_world, h.index(), books);
     if (books != told)
-      the_world.violate("PM-I7", h.name() + ": the ledger has " + std::to_string(books) + " bytes charged, its events say " +
-                                     std::to_string(told));
+      the_world.violate("PM-I7", h.name() + ": the ledger has " + std::to_string(books) +
+                                     " bytes charged, its events say " + std::to_string(told));
   });
 }
 

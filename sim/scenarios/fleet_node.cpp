@@ -26,7 +26,9 @@ hf::platform::time_point in(world& w, std::int64_t ns) {
 // A caller of the transport for as long as it waits for the answer.
 class waiting_call {
  public:
-  explicit waiting_call(const fleet_node& node) noexcept : world_(node.of.the_world), host_(node.machine.index()) { tell(true); }
+  explicit waiting_call(const fleet_node& node) noexcept : world_(node.of.the_world), host_(node.machine.index()) {
+    tell(true);
+  }
   ~waiting_call() { tell(false); }
   waiting_call(const waiting_call&) = delete;
   waiting_call& operator=(const waiting_call&) = delete;
@@ -42,7 +44,8 @@ class waiting_call {
 
 }  // namespace
 
-fleet_node::fleet_node(fleet& f, host& h) : of(f), machine(h), platform(h, f.settings.executor_threads), user(f.the_world, h) {}
+fleet_node::fleet_node(fleet& f, host& h)
+    : of(f), machine(h), platform(h, f.settings.executor_threads), user(f.the_world, h) {}
 
 bool fleet_node::open() {
   hf::runtime_options options;
@@ -168,7 +171,8 @@ void run_node(fleet& f, host& h) {
 void fleet::loss_told(host& h, const hf::transport::peer_loss& what) {
   kernel_scope kernel;
   if (!losses_told.emplace(h.name() + "@" + std::to_string(h.life()), what.connection).second)
-    the_world.violate("TP-I19", h.name() + " was told twice that it lost connection " + std::to_string(what.connection));
+    the_world.violate("TP-I19",
+                      h.name() + " was told twice that it lost connection " + std::to_string(what.connection));
 }
 
 bool fleet::wait_for(published& entry) {
@@ -188,7 +192,8 @@ step_result fleet_ops::get_start(fleet& f, fleet_node& node, const op& step) {
   if (!f.wait_for(*from)) return {false, 0};
   bool stale = false;
   for (const auto& [name, other] : f.listening)
-    stale = stale || (other.self.worker_id == from->owner.worker_id && other.self.incarnation != from->owner.incarnation);
+    stale =
+        stale || (other.self.worker_id == from->owner.worker_id && other.self.incarnation != from->owner.incarnation);
   const step_result begun = node.user.begin_get(s, from->owner, from->where, from->pattern, stale);
   if (begun.ok) s.started->given_back = step.number("given_back") != 0;
   return begun;

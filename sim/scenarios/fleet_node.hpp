@@ -74,7 +74,7 @@ class fleet final : public interpreter, public listener {
   /// Compares the ledger of `h` with the events of its changes, whenever its lock is released (PM-I7).
   void watch_ledger(host& h);
 
-  std::map<std::string, fleet_node*> nodes;  // on the stacks of their fibers
+  std::map<std::string, fleet_node*> nodes;                  // on the stacks of their fibers
   std::map<std::uint16_t, std::uint64_t> charged_by_events;  // by index of the host
   std::map<std::string, listening_host> listening;
   std::map<std::string, published> board;
@@ -108,7 +108,7 @@ class fleet_node {
   std::optional<holdfast::runtime> core;
   pool_user user;
   bool shut = false;
-  bool witnessed = false;             // the shutdown proved that worker and context are gone
+  bool witnessed = false;              // the shutdown proved that worker and context are gone
   std::uint64_t bytes_registered = 0;  // charged when the shutdown's report was made
 };
 

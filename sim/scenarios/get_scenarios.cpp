@@ -57,13 +57,15 @@ class get_cancelled final : public scenario {
       }
       made.ops.push_back(make_op("b/app", "free", {{"slot", 0}}));
     }
-    if (draw.chance(400)) made.faults.push_back({"fabric.delay", "", draw.between(1, 12), draw.between(1, 3), "delay", 80'000});
+    if (draw.chance(400))
+      made.faults.push_back({"fabric.delay", "", draw.between(1, 12), draw.between(1, 3), "delay", 80'000});
     if (draw.chance(250)) made.faults.push_back({"ucp.get.inline", "b", draw.between(1, 3), 1, "inline", 0});
     if (draw.chance(150)) made.faults.push_back({"ucp.get.error", "b", draw.between(1, 3), 1, "error", 0});
     if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 3), 1, "fail", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     // Room for two transfers and no third (B02).
@@ -95,7 +97,8 @@ class peer_dies final : public scenario {
       made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "page-0"}}));
     }
     made.ops.push_back(make_op("c/killer", "connect", {}, {{"host", "a"}}));
-    if (draw.chance(500)) made.ops.push_back(make_op("b/app", "sleep", {{"ns", static_cast<std::int64_t>(draw.below(80'000))}}));
+    if (draw.chance(500))
+      made.ops.push_back(make_op("b/app", "sleep", {{"ns", static_cast<std::int64_t>(draw.below(80'000))}}));
     made.ops.push_back(make_op("b/app", "crash", {}, {{"host", "a"}}));
     if (draw.chance(300)) made.ops.push_back(make_op("b/app", "cancel", {{"slot", 0}}));
     for (std::int64_t i = 0; i < p.at("gets"); ++i) made.ops.push_back(make_op("b/app", "await", {{"slot", i}}));
@@ -105,7 +108,8 @@ class peer_dies final : public scenario {
     made.ops.push_back(make_op("b/app", "check", {{"slot", 20}}));
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b", "c"};
     return start_fleet(w, how, what);
@@ -116,10 +120,12 @@ class get_never_ends final : public scenario {
  public:
   std::string_view name() const noexcept override { return "get-never-ends"; }
   std::string_view text() const noexcept override {
-    return "the owner is stopped, so a GET stays pending; shutdown returns by its deadline and counts what it could not confirm";
+    return "the owner is stopped, so a GET stays pending; shutdown returns by its deadline and counts what it could "
+           "not confirm";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"gets", "GETs in flight", 2, 1, 16}, {"deadline_us", "deadline of the shutdown, in microseconds", 500, 0, 1'000'000}};
+    return {{"gets", "GETs in flight", 2, 1, 16},
+            {"deadline_us", "deadline of the shutdown, in microseconds", 500, 0, 1'000'000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "get-never-ends");
@@ -139,7 +145,8 @@ class get_never_ends final : public scenario {
     for (std::int64_t i = 0; i < p.at("gets"); ++i) made.ops.push_back(make_op("b/app", "await", {{"slot", i}}));
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     return start_fleet(w, how, what);
@@ -166,13 +173,16 @@ class wakeups final : public scenario {
       made.ops.push_back(make_op(who, "alloc", {{"slot", t}, {"bytes", 256}}));
       for (std::int64_t i = 0; i < p.at("gets"); ++i) {
         made.ops.push_back(make_op(who, "get", {{"slot", t}}, {{"name", "page-0"}}));
-        if (draw.chance(500)) made.ops.push_back(make_op(who, "sleep", {{"ns", static_cast<std::int64_t>(draw.below(30'000))}}));
+        if (draw.chance(500))
+          made.ops.push_back(make_op(who, "sleep", {{"ns", static_cast<std::int64_t>(draw.below(30'000))}}));
       }
     }
-    if (draw.chance(400)) made.faults.push_back({"ucp.arm.busy", "b", draw.between(1, 8), draw.between(1, 3), "busy", 0});
+    if (draw.chance(400))
+      made.faults.push_back({"ucp.arm.busy", "b", draw.between(1, 8), draw.between(1, 3), "busy", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.progress_spin_ns = p.at("spin_ns");
@@ -198,17 +208,26 @@ class startup final : public scenario {
       std::uint64_t last;  // pass of the start-up that is the last one worth failing
     };
     constexpr step steps[] = {
-        {"driver.open", "absent", 1},     {"ucp.init", "error", 1},      {"ucp.worker.create", "error", 1},
-        {"ucp.listener.create", "error", 1}, {"ucp.ep.create", "error", 2}, {"ucp.am.error", "error", 2},
-        {"thread.start", "refuse", 2},    {"nic.register", "refuse", 2}, {"ucp.rkey.pack", "error", 2},
-        {"ucp.rkey.unpack", "error", 1},  {"ucp.get.error", "error", 1}, {"pages.allocate", "refuse", 2},
+        {"driver.open", "absent", 1},
+        {"ucp.init", "error", 1},
+        {"ucp.worker.create", "error", 1},
+        {"ucp.listener.create", "error", 1},
+        {"ucp.ep.create", "error", 2},
+        {"ucp.am.error", "error", 2},
+        {"thread.start", "refuse", 2},
+        {"nic.register", "refuse", 2},
+        {"ucp.rkey.pack", "error", 2},
+        {"ucp.rkey.unpack", "error", 1},
+        {"ucp.get.error", "error", 1},
+        {"pages.allocate", "refuse", 2},
         {"heap", "fail", 12},
     };
     const step& failing = steps[draw.below(std::size(steps))];
     made.faults.push_back({failing.where, "a", draw.between(1, failing.last), 1, failing.what, 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.calm_start = false;

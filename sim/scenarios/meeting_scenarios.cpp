@@ -28,7 +28,8 @@ class symmetric_start final : public scenario {
  public:
   std::string_view name() const noexcept override { return "symmetric-start"; }
   std::string_view text() const noexcept override {
-    return "two hosts connect to each other at the same time; one connection of theirs is left, and it serves both for as "
+    return "two hosts connect to each other at the same time; one connection of theirs is left, and it serves both for "
+           "as "
            "long as they want (TP-T10, TP-H28)";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -64,7 +65,8 @@ class symmetric_start final : public scenario {
           {{"host", draw.chance(500) ? "a" : "b"}, {"to", draw.chance(500) ? "a" : "b"}});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.one_machine = p.at("machines") == 1 || (p.at("machines") == 3 && w.stream("symmetric-start").chance(500));
@@ -76,11 +78,13 @@ class flood final : public scenario {
  public:
   std::string_view name() const noexcept override { return "flood"; }
   std::string_view text() const noexcept override {
-    return "an owner that was stopped finds the requests of all its readers when it goes on, and has requests of its own "
+    return "an owner that was stopped finds the requests of all its readers when it goes on, and has requests of its "
+           "own "
            "(TP-H6)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"gets", "GETs of each reader at a time", 10, 1, 20}, {"batch", "calls of the library between two looks", 2, 1, 16}};
+    return {{"gets", "GETs of each reader at a time", 10, 1, 20},
+            {"batch", "calls of the library between two looks", 2, 1, 16}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, name());
@@ -117,7 +121,8 @@ class flood final : public scenario {
       for (std::int64_t i = 0; i < gets; ++i) add(made, reader, "await", {{"slot", i}, {"ns", 500 * ms}});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b", "c", "d"};
     how.progress_batch = static_cast<unsigned>(p.at("batch"));

@@ -23,7 +23,8 @@ class device_limit final : public scenario {
  public:
   std::string_view name() const noexcept override { return "device-limit"; }
   std::string_view text() const noexcept override {
-    return "requests around the longest registration that the device takes; what is longer is refused and leaves nothing "
+    return "requests around the longest registration that the device takes; what is longer is refused and leaves "
+           "nothing "
            "behind (PM-H17)";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -38,8 +39,8 @@ class device_limit final : public scenario {
       const std::string who = "a/app-" + std::to_string(t);
       for (std::int64_t i = 0; i < p.at("steps"); ++i) {
         const std::int64_t limit = p.at("limit_granules");
-        const auto bytes = static_cast<std::int64_t>(
-            draw.between(static_cast<std::uint64_t>((limit - 2) * granule), static_cast<std::uint64_t>((limit + 2) * granule)));
+        const auto bytes = static_cast<std::int64_t>(draw.between(static_cast<std::uint64_t>((limit - 2) * granule),
+                                                                  static_cast<std::uint64_t>((limit + 2) * granule)));
         made.ops.push_back(make_op(who, "alloc_start", {{"slot", t}, {"bytes", bytes}}));
         if (draw.chance(250)) made.ops.push_back(make_op(who, "cancel", {{"slot", t}}));
         made.ops.push_back(make_op(who, "await", {{"slot", t}}));
@@ -50,7 +51,8 @@ class device_limit final : public scenario {
     }
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     scripted_settings how;
     how.device.declared.get_works = false;
     how.device.declared.max_region_bytes = static_cast<std::size_t>(p.at("limit_granules") * granule);
@@ -63,7 +65,8 @@ class arenas_come_and_go final : public scenario {
  public:
   std::string_view name() const noexcept override { return "arenas-come-and-go"; }
   std::string_view text() const noexcept override {
-    return "an arena is empty, used again and empty again, or was adopted and never used, while sweeps look at its age; the "
+    return "an arena is empty, used again and empty again, or was adopted and never used, while sweeps look at its "
+           "age; the "
            "budget holds little more, and unmaps may be refused for long (PM-H23, PM-H25, PM-H65, PM-H69, PM-H92)";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -80,8 +83,8 @@ class arenas_come_and_go final : public scenario {
     const auto after_ns = static_cast<std::uint64_t>(p.at("after_us") * 1000);
     for (std::int64_t i = 0; i < p.at("rounds"); ++i) {
       const bool dedicated = draw.chance(250);
-      const auto bytes = static_cast<std::int64_t>(dedicated ? draw.between(8 * granule, 9 * granule)
-                                                             : draw.between(1, 4 * granule));
+      const auto bytes =
+          static_cast<std::int64_t>(dedicated ? draw.between(8 * granule, 9 * granule) : draw.between(1, 4 * granule));
       const std::int64_t slot = i % 2;
       if (draw.chance(350)) {
         step("alloc_start", {{"slot", slot}, {"bytes", bytes}});
@@ -104,7 +107,8 @@ class arenas_come_and_go final : public scenario {
       made.faults.push_back({"scripted.unmap", "a", draw.between(1, 3), draw.between(1, 8), "refused", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     scripted_settings how;
     how.device.declared.get_works = false;
     how.pool.arena_reclaim_after_ns = p.at("after_us") * 1000;
@@ -120,7 +124,8 @@ class many_arenas final : public scenario {
  public:
   std::string_view name() const noexcept override { return "many-arenas"; }
   std::string_view text() const noexcept override {
-    return "a pool grows by more arenas than a size has bits, each full when the next is asked for; then some go and smaller "
+    return "a pool grows by more arenas than a size has bits, each full when the next is asked for; then some go and "
+           "smaller "
            "requests come (PM-H20)";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -133,7 +138,9 @@ class many_arenas final : public scenario {
     const std::int64_t most = p.at("arenas");
     // Mostly few: every one costs a registration.
     const std::int64_t count =
-        draw.chance(300) ? most : static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(std::min<std::int64_t>(most, 8))));
+        draw.chance(300)
+            ? most
+            : static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(std::min<std::int64_t>(most, 8))));
     const auto step = [&](std::string what, std::int64_t slot, std::int64_t bytes = 0) {
       std::map<std::string, std::int64_t> numbers{{"slot", slot}};
       if (bytes != 0) numbers["bytes"] = bytes;
@@ -142,11 +149,13 @@ class many_arenas final : public scenario {
     for (std::int64_t slot = 0; slot < count; ++slot) step("alloc", slot, p.at("granules") * granule);
     for (std::int64_t i = 0; i < 3; ++i) {
       if (draw.chance(300)) step("free", static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(count))));
-      step("alloc", 60 + i, static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(p.at("granules") * granule))));
+      step("alloc", 60 + i,
+           static_cast<std::int64_t>(draw.between(1, static_cast<std::uint64_t>(p.at("granules") * granule))));
     }
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     scripted_settings how;
     how.device.declared.get_works = false;
     how.pool.initial_arena_bytes = 2 * granule;
@@ -172,7 +181,8 @@ class huge_requests final : public base_stage {
   }
 
   std::optional<std::string> inspect(const op& step) const override {
-    if (step.what != "reserve" && step.what != "reserve_huge") return "there is no such step; there are reserve, reserve_huge";
+    if (step.what != "reserve" && step.what != "reserve_huge")
+      return "there is no such step; there are reserve, reserve_huge";
     if (const std::int64_t bytes = step.number("bytes"); bytes < 1 || bytes > 6) return "bytes is not in 1..6";
     return std::nullopt;
   }

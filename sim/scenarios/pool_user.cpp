@@ -64,11 +64,11 @@ step_result pool_user::begin_get(slot& into, const hf::peer_id& peer, const hf::
   into.started = going;
   into.pattern.reset();
   pool->async_get(peer, from, std::move(into.held),
-                  boost::asio::bind_cancellation_slot(going->signal.slot(),
-                                                      [going, &w = the_world](hf::result<hf::pinned::get_answer> answer) {
-                                                        going->fetched.emplace(std::move(answer));
-                                                        going->ended.open(w);
-                                                      }));
+                  boost::asio::bind_cancellation_slot(
+                      going->signal.slot(), [going, &w = the_world](hf::result<hf::pinned::get_answer> answer) {
+                        going->fetched.emplace(std::move(answer));
+                        going->ended.open(w);
+                      }));
   return {};
 }
 
@@ -114,7 +114,8 @@ step_result pool_user::accept(const op& step, slot& into, flight& what) {
   if (const auto wrong = first_difference(into.held.bytes().first(what.bytes), what.pattern)) {
     kernel_scope kernel;
     the_world.violate("W-9", machine.name() + " slot " + std::to_string(step.number("slot")) +
-                                 ": a GET reported success, but byte " + std::to_string(*wrong) + " is not the source's");
+                                 ": a GET reported success, but byte " + std::to_string(*wrong) +
+                                 " is not the source's");
   }
   if (into.held.size() == what.bytes) into.pattern = what.pattern;
   return {};

@@ -18,7 +18,8 @@ class rdma final : public scenario {
  public:
   std::string_view name() const noexcept override { return "rdma"; }
   std::string_view text() const noexcept override {
-    return "GETs that queue pairs carry: given up, while the owner gives its memory back, stops, dies and returns, closes or "
+    return "GETs that queue pairs carry: given up, while the owner gives its memory back, stops, dies and returns, "
+           "closes or "
            "revokes, and while the way between them breaks";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -31,14 +32,17 @@ class rdma final : public scenario {
     // Large enough for a registration of its own, which goes when the buffer does.
     const std::int64_t gets = p.at("gets"), bytes = 16 * granule;
     plan made;
-    const auto add = [&made](const std::string& who, const std::string& what, std::map<std::string, std::int64_t> numbers = {},
+    const auto add = [&made](const std::string& who, const std::string& what,
+                             std::map<std::string, std::int64_t> numbers = {},
                              std::map<std::string, std::string> words = {}) {
       made.ops.push_back(make_op(who, what, std::move(numbers), std::move(words)));
     };
     const auto drawn = [&draw](std::int64_t low, std::int64_t high) {
       return static_cast<std::int64_t>(draw.between(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high)));
     };
-    const auto sleep = [&](const std::string& who, std::int64_t longest_ns) { add(who, "sleep", {{"ns", drawn(0, longest_ns)}}); };
+    const auto sleep = [&](const std::string& who, std::int64_t longest_ns) {
+      add(who, "sleep", {{"ns", drawn(0, longest_ns)}});
+    };
     const auto offer = [&](const std::string& who, std::int64_t slot, const std::string& page) {
       add(who, "alloc", {{"slot", slot}, {"bytes", bytes}});
       add(who, "fill", {{"slot", slot}, {"seed", 40 + slot}});
@@ -56,22 +60,17 @@ class rdma final : public scenario {
       const auto start_all = [&] {
         for (std::int64_t i = 0; i < gets; ++i) {
           const bool given_back = draw.chance(300);
-          add("b/app", "get_start", {{"slot", i}, {"given_back", given_back ? 1 : 0}}, {{"name", given_back ? "given-back" : "page"}});
+          add("b/app", "get_start", {{"slot", i}, {"given_back", given_back ? 1 : 0}},
+              {{"name", given_back ? "given-back" : "page"}});
         }
       };
       if (early) start_all();
       if (draw.chance(600)) sleep("b/app", draw.chance(500) ? 10 * us : 60 * us);
       const std::uint64_t what = draw.below(7);
       switch (what) {
-        case 0:
-          add("b/app", "cancel", {{"slot", drawn(0, gets - 1)}});
-          break;
-        case 1:
-          add("b/app", "close", {{"deadline_ns", drawn(us, 2 * ms)}}, {{"host", "a"}});
-          break;
-        case 2:
-          add("b/app", "pause", {}, {{"host", "a"}});
-          break;
+        case 0: add("b/app", "cancel", {{"slot", drawn(0, gets - 1)}}); break;
+        case 1: add("b/app", "close", {{"deadline_ns", drawn(us, 2 * ms)}}, {{"host", "a"}}); break;
+        case 2: add("b/app", "pause", {}, {{"host", "a"}}); break;
         case 3:
           add("b/app", "crash", {}, {{"host", "a"}});
           sleep("b/app", draw.chance(500) ? 200 * us : 100 * ms);
@@ -82,9 +81,7 @@ class rdma final : public scenario {
               draw.chance(500) ? std::map<std::string, std::string>{{"host", "a"}, {"to", "b"}}
                                : std::map<std::string, std::string>{{"host", "b"}, {"to", "a"}});
           break;
-        case 5:
-          add("b/app", draw.chance(500) ? "revoke" : "close", {}, {{"host", "a"}});
-          break;
+        case 5: add("b/app", draw.chance(500) ? "revoke" : "close", {}, {{"host", "a"}}); break;
         default: break;
       }
       if (!early) start_all();
@@ -116,12 +113,15 @@ class rdma final : public scenario {
       add("a/reader", "get", {{"slot", 50}}, {{"name", "page-b"}});
     }
     if (draw.chance(400)) add("b/app", "shutdown", {{"deadline_ns", drawn(10 * us, 5 * ms)}});
-    if (draw.chance(200)) made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
-    if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", draw.chance(500) ? "a" : "b", draw.between(1, 4), 1, "fail", 0});
+    if (draw.chance(200))
+      made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
+    if (draw.chance(150))
+      made.faults.push_back({"ucp.ep.fail", draw.chance(500) ? "a" : "b", draw.between(1, 4), 1, "fail", 0});
     if (draw.chance(150)) made.faults.push_back({"ucp.get.error", "b", draw.between(1, 8), 1, "error", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.with_card = {"b"};

@@ -17,7 +17,8 @@ class revoked final : public scenario {
  public:
   std::string_view name() const noexcept override { return "revoked"; }
   std::string_view text() const noexcept override {
-    return "an owner revokes its reader, or declares it dead, while GETs run in both directions; the reader comes back or "
+    return "an owner revokes its reader, or declares it dead, while GETs run in both directions; the reader comes back "
+           "or "
            "is refused (TP-I27, TP-H52)";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -29,7 +30,8 @@ class revoked final : public scenario {
     auto draw = random_stream::derive(seed, "revoked");
     const std::int64_t gets = p.at("gets"), bytes = 3 * granule;
     plan made;
-    const auto add = [&made](const std::string& who, const std::string& what, std::map<std::string, std::int64_t> numbers = {},
+    const auto add = [&made](const std::string& who, const std::string& what,
+                             std::map<std::string, std::int64_t> numbers = {},
                              std::map<std::string, std::string> words = {}) {
       made.ops.push_back(make_op(who, what, std::move(numbers), std::move(words)));
     };
@@ -62,13 +64,15 @@ class revoked final : public scenario {
     add("b/app", "connect", {}, {{"host", "a"}});
     add("b/app", "alloc", {{"slot", 20}, {"bytes", bytes}});
     add("b/app", "get", {{"slot", 20}}, {{"name", "page-a"}});
-    if (draw.chance(200)) made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
+    if (draw.chance(200))
+      made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
     if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 4), 1, "fail", 0});
     if (p.at("fails") != 0 && draw.chance(static_cast<unsigned>(p.at("fails"))))
       made.faults.push_back({"ucp.arm.busy", draw.chance(500) ? "a" : "b", draw.between(1, 20), 1, "error", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.one_machine = p.at("machines") == 1 || (p.at("machines") == 3 && w.stream("revoked").chance(500));

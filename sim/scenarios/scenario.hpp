@@ -42,7 +42,7 @@ struct fault {
   std::string host;
   std::uint64_t nth = 1;
   std::uint64_t times = 1;
-  std::string what;   // "refuse", "lie", "delay", "never", "cancel", ...
+  std::string what;  // "refuse", "lie", "delay", "never", "cancel", ...
   std::int64_t value = 0;
 };
 
@@ -72,7 +72,8 @@ class scenario {
   virtual plan generate(const parameters& p, std::uint64_t seed) const = 0;
   /// Builds hosts and spawns the fibers that execute `plan.ops`. Called once, before `world::run`.
   /// The answer owns what the run needs and is destroyed after it. An error sentence if an op makes no sense.
-  virtual std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const = 0;
+  virtual std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                                  const plan& what) const = 0;
 };
 
 /// Registration by static object, for scenarios in files of their own.

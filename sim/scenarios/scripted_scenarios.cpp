@@ -23,7 +23,9 @@ struct drawing {
   random_stream& draw;
   const parameters& p;
 
-  std::int64_t below(std::int64_t bound) { return static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(bound))); }
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(bound)));
+  }
   std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   bool chance(std::uint64_t permille) { return draw.chance(permille); }
   void step(const std::string& who, std::string what, std::map<std::string, std::int64_t> numbers = {}) {
@@ -52,7 +54,8 @@ struct load {
 void use(drawing& d, const std::string& who, std::int64_t first, std::int64_t steps, const load& how) {
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t slot = first + d.below(3);
-    const std::int64_t bytes = d.chance(how.dedicated) ? d.between(8 * granule, 10 * granule) : d.between(1, 2 * granule);
+    const std::int64_t bytes =
+        d.chance(how.dedicated) ? d.between(8 * granule, 10 * granule) : d.between(1, 2 * granule);
     if (d.chance(how.cancelled)) {
       d.step(who, "alloc_start", {{"slot", slot}, {"bytes", bytes}});
       d.maybe_sleep(who, 300, 40'000);
@@ -79,7 +82,8 @@ void use(drawing& d, const std::string& who, std::int64_t first, std::int64_t st
 }
 
 void use_by_threads(drawing& d, const load& how) {
-  for (std::int64_t t = 0; t < d.p.at("threads"); ++t) use(d, "a/app-" + std::to_string(t), t * 3, d.p.at("steps"), how);
+  for (std::int64_t t = 0; t < d.p.at("threads"); ++t)
+    use(d, "a/app-" + std::to_string(t), t * 3, d.p.at("steps"), how);
 }
 
 // Somebody ends it while the others go on.
@@ -132,7 +136,8 @@ class scripted_scenario final : public scenario {
     d_.plan_of(d);
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     scripted_settings how;
     auto draw = random_stream::derive(w.settings().seed, "scripted device");
     if (d_.is_small) {
@@ -206,7 +211,8 @@ void plan_reclaim_churn(drawing& d) {
 
 void settings_reclaim_churn(const parameters& p, random_stream& draw, scripted_settings& how) {
   without_gets(p, draw, how);
-  how.pool.arena_reclaim_after_ns = draw.chance(200) ? 0 : static_cast<std::int64_t>(draw.between(1'000'000, 60'000'000));
+  how.pool.arena_reclaim_after_ns =
+      draw.chance(200) ? 0 : static_cast<std::int64_t>(draw.between(1'000'000, 60'000'000));
   how.pool.retain_arena_bytes = draw.below(3) * 4 * granule;
   how.pool.unmap_timeout_ns = static_cast<std::int64_t>(draw.between(20'000, 30'000'000));
   how.pool.unmap_retry_max = static_cast<std::uint32_t>(draw.below(4));
@@ -232,7 +238,8 @@ void plan_pressure(drawing& d) {
   }
   static constexpr const char* unmaps[] = {"late", "refused", "unknown_done", "unknown_kept", "lie", "never"};
   if (d.chance(600)) d.fault_at("scripted.unmap", unmaps, 3, d.chance(300) ? 2'000'000 : 200'000);
-  if (d.chance(200)) d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 8)), 1, "cancel", 0});
+  if (d.chance(200))
+    d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 8)), 1, "cancel", 0});
   if (d.chance(150)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 60)), 1, "fail", 0});
   if (d.chance(400)) close_early(d, 300'000, 200'000, 300);
 }
@@ -267,7 +274,8 @@ void plan_growth_cancelled(drawing& d) {
     }
     d.step("a/app-0", "free", {{"slot", 0}});
   }
-  d.made.faults.push_back({"scripted.map", "a", static_cast<std::uint64_t>(d.between(1, 2)), 1, kinds[kind], d.below(200'000)});
+  d.made.faults.push_back(
+      {"scripted.map", "a", static_cast<std::uint64_t>(d.between(1, 2)), 1, kinds[kind], d.below(200'000)});
   if (d.chance(400))
     d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 8)), 1, "cancel", 0});
   if (d.chance(200)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 30)), 1, "fail", 0});
@@ -289,7 +297,8 @@ void plan_shutdown_scripted(drawing& d) {
   if (d.chance(700)) d.fault_at("scripted.get", gets, 3, 300'000);
   if (d.chance(300)) d.fault_at("scripted.teardown", ends, 1, 200'000);
   if (d.chance(150)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 60)), 1, "fail", 0});
-  if (d.chance(150)) d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 10)), 1, "cancel", 0});
+  if (d.chance(150))
+    d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 10)), 1, "cancel", 0});
   if (d.chance(50)) {
     // Nobody shuts it down, so nothing may be stuck that somebody waits for.
     std::erase_if(d.made.faults, [](const fault& planned) { return planned.where != "scripted.unmap"; });
@@ -318,7 +327,8 @@ void plan_threads_at_the_edge(drawing& d) {
   static constexpr const char* unmaps[] = {"late", "refused", "unknown_done", "unknown_kept", "lie", "never"};
   if (d.chance(500)) d.fault_at("scripted.map", maps, 4, 100'000);
   if (d.chance(500)) d.fault_at("scripted.unmap", unmaps, 3, 100'000);
-  if (d.chance(200)) d.made.faults.push_back({"pages.allocate", "a", static_cast<std::uint64_t>(d.between(1, 4)), 1, "refuse", 0});
+  if (d.chance(200))
+    d.made.faults.push_back({"pages.allocate", "a", static_cast<std::uint64_t>(d.between(1, 4)), 1, "refuse", 0});
   if (d.chance(200)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 40)), 1, "fail", 0});
   if (d.chance(300)) d.step("a/looker", "snapshot");
 }
@@ -361,13 +371,16 @@ void plan_get_exits(drawing& d) {
   }
   for (std::int64_t i = 0; i < 2; ++i) d.fault_at("scripted.get", kinds, 3, d.chance(700) ? 150'000 : 2'000'000);
   if (d.chance(150)) d.made.faults.push_back({"heap", "a", static_cast<std::uint64_t>(d.between(1, 60)), 1, "fail", 0});
-  if (d.chance(200)) d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 10)), 1, "cancel", 0});
+  if (d.chance(200))
+    d.made.faults.push_back({"suspension", "a", static_cast<std::uint64_t>(d.between(1, 10)), 1, "cancel", 0});
   static constexpr const char* ends[] = {"slow", "hang", "silent"};
   if (d.chance(250)) d.fault_at("scripted.teardown", ends, 1, 200'000);
   close_early(d, 300'000, 200'000, 1000);
 }
 
-void settings_get_exits(const parameters&, random_stream&, scripted_settings& how) { how.pool.registered_bytes_budget = 12 * granule; }
+void settings_get_exits(const parameters&, random_stream&, scripted_settings& how) {
+  how.pool.registered_bytes_budget = 12 * granule;
+}
 
 // Small ones, to be explored ----------------------------------------------------------------------------------
 
@@ -433,14 +446,15 @@ void add_scripted_scenarios() {
   const auto add = [](description d) { add_scenario(std::make_unique<scripted_scenario>(std::move(d))); };
   add({"unmap-refused", "the device refuses unmaps and changes nothing, once, often or for ever (C10, PM-H68, PM-H69)",
        &plan_unmap_refused, &without_gets});
-  add({"unmap-late", "confirmations come late: after the shutdown, beside or after the witness (PM-H45)", &plan_unmap_late,
-       &without_gets});
+  add({"unmap-late", "confirmations come late: after the shutdown, beside or after the witness (PM-H45)",
+       &plan_unmap_late, &without_gets});
   add({"unmap-never", "unmaps are not answered; the shutdown keeps its deadline and names them (C10, PM-H48)",
        &plan_unmap_never, &without_gets});
   add({"unmap-lies", "unmaps fail having been done or not, or are confirmed and were not done (B08, PM-H5)",
        &plan_unmap_lies, &without_gets});
   add({"growth-cancelled",
-       "a growth is given up at any moment of its map, which may fail, be late, be wrong or never answer; others wait for "
+       "a growth is given up at any moment of its map, which may fail, be late, be wrong or never answer; others wait "
+       "for "
        "it (PM-H66)",
        &plan_growth_cancelled, &without_gets});
   add({"shutdown-scripted", "the shutdown comes under load, whatever the device does; its deadline is anywhere",
@@ -448,23 +462,41 @@ void add_scripted_scenarios() {
   add({"threads-at-the-edge", "more threads than the budget has room for; maps and unmaps go wrong (B24)",
        &plan_threads_at_the_edge, &settings_at_the_edge});
   add({"get-exits",
-       "GETs end by all four exits, are given up, orphaned, of unknown fate; others want their room meanwhile (B01, B02, "
+       "GETs end by all four exits, are given up, orphaned, of unknown fate; others want their room meanwhile (B01, "
+       "B02, "
        "B13)",
        &plan_get_exits, &settings_get_exits});
   add({"cut-against-retire", "an allocation against the sweep of a shutdown", &plan_cut_against_retire,
        &settings_with_room, true});
-  add({"publish-against-close", "a registration is answered while the pool closes", &plan_publish_against_close, nullptr,
-       true, {cancelled, {"dedicated", "1: an arena of its own", 0, 0, 1}}});
-  add({"hold-against-shutdown", "a GET begins and ends against the retirement of its arena", &plan_hold_against_shutdown,
-       &settings_with_a_buffer, true, {cancelled, {"stuck", "1: the GET has no end but the sweep", 0, 0, 1}}});
-  add({"reclaim-churn", "arenas fall empty and are swept, by age, when asked and at the end, whatever their unmaps come to",
+  add({"publish-against-close",
+       "a registration is answered while the pool closes",
+       &plan_publish_against_close,
+       nullptr,
+       true,
+       {cancelled, {"dedicated", "1: an arena of its own", 0, 0, 1}}});
+  add({"hold-against-shutdown",
+       "a GET begins and ends against the retirement of its arena",
+       &plan_hold_against_shutdown,
+       &settings_with_a_buffer,
+       true,
+       {cancelled, {"stuck", "1: the GET has no end but the sweep", 0, 0, 1}}});
+  add({"reclaim-churn",
+       "arenas fall empty and are swept, by age, when asked and at the end, whatever their unmaps come to",
        &plan_reclaim_churn, &settings_reclaim_churn});
-  add({"pressure", "the budget is full of arenas that nobody uses; allocations wait until enough was given back, or not",
+  add({"pressure",
+       "the budget is full of arenas that nobody uses; allocations wait until enough was given back, or not",
        &plan_pressure, &settings_pressure});
-  add({"sweep-against-allocation", "an allocation against the sweep that takes its arena (PM-H1, PM-H2, PM-H3)",
-       &plan_sweep_against_allocation, &settings_with_an_empty_arena, true,
+  add({"sweep-against-allocation",
+       "an allocation against the sweep that takes its arena (PM-H1, PM-H2, PM-H3)",
+       &plan_sweep_against_allocation,
+       &settings_with_an_empty_arena,
+       true,
        {{"alloc", "1: one that may register", 0, 0, 1}}});
-  add({"two-misses", "two allocations find nothing at once; one map serves both", &plan_two_misses, nullptr, true,
+  add({"two-misses",
+       "two allocations find nothing at once; one map serves both",
+       &plan_two_misses,
+       nullptr,
+       true,
        {cancelled}});
 }
 

@@ -95,7 +95,7 @@ class scripted_stage final : public interpreter {
   std::optional<workload> work_;
   latch done_;
   latch patience_lost_;  // a fault keeps somebody waiting for ever
-  latch never_;  // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
+  latch never_;          // who waits here is stuck for good; in kernel memory, since nothing unwinds a fiber
   std::optional<scripted_backend> device_;
   scripted_node* node_ = nullptr;  // on the stack of the fiber "main"
   bool shutdown_begun_ = false;
@@ -155,12 +155,15 @@ std::optional<std::string> scripted_stage::inspect(const op& step) const {
     return "there is no such step; there are " + names;
   }
   for (const std::string_view need : known->numbers)
-    if (!need.empty() && !step.numbers.contains(std::string(need))) return "it needs the number \"" + std::string(need) + "\"";
+    if (!need.empty() && !step.numbers.contains(std::string(need)))
+      return "it needs the number \"" + std::string(need) + "\"";
   if (step.who.substr(0, step.who.find('/')) != host_name) return "there is one host, \"a\"";
   return pool_user::inspect(step);
 }
 
-step_result scripted_stage::execute(host&, const op& step, std::uint64_t) { return find_verb(step.what)->run(*this, step); }
+step_result scripted_stage::execute(host&, const op& step, std::uint64_t) {
+  return find_verb(step.what)->run(*this, step);
+}
 
 std::optional<std::string> scripted_stage::prepare() {
   auto work = workload::make(plan_, *this);
@@ -184,7 +187,8 @@ void scripted_stage::main(host& machine) {
   scripted_node node(world_, machine, how_);
   node_ = &node;
   device_->start(node.log);
-  auto made = hf::pinned::memory::create(pool_id, node.platform.pages(), node.environment, node.ledger, *device_, how_.pool);
+  auto made =
+      hf::pinned::memory::create(pool_id, node.platform.pages(), node.environment, node.ledger, *device_, how_.pool);
   if (made) {
     node.memory.emplace(std::move(*made));
     node.user.pool = &*node.memory;
@@ -313,8 +317,8 @@ void scripted_stage::recount(const std::vector<hf::pinned::arena_snapshot>& aren
   for (const hf::pinned::arena_snapshot& one : arenas) {
     live += one.live;
     holds += one.holds;
-    expect(one.largest_free_bytes <= one.free_bytes && one.free_bytes + one.quarantined_bytes <= one.size_bytes, "PM-I40",
-           "free and quarantined granules of an arena are no more than it has");
+    expect(one.largest_free_bytes <= one.free_bytes && one.free_bytes + one.quarantined_bytes <= one.size_bytes,
+           "PM-I40", "free and quarantined granules of an arena are no more than it has");
     // A settled arena's lost granules went with it.
     expect(one.state == hf::pinned::arena_state::retiring || (one.live == 0) == (one.free_bytes == one.size_bytes),
            "PM-I40", "an arena without spans is free, and one with spans is not");
@@ -329,8 +333,9 @@ step_result scripted_stage::snapshot() {
     invariants::look_at_snapshot(world_, node_->user.machine.index(), taken);
   }
   recount(taken.arenas, live, holds);
-  expect(taken.pool.arena_count == taken.arenas.size() && taken.pool.live_spans == live && taken.pool.in_flight == holds,
-         "PM-I51", "the sums of a snapshot equal a recount of its arenas in service");
+  expect(
+      taken.pool.arena_count == taken.arenas.size() && taken.pool.live_spans == live && taken.pool.in_flight == holds,
+      "PM-I51", "the sums of a snapshot equal a recount of its arenas in service");
   recount(taken.retiring, live, holds);
   expect(taken.budget.reserved_open_bytes <= taken.budget.registered_bytes, "PM-I51",
          "open reservations are a part of what is charged");
@@ -341,7 +346,9 @@ step_result scripted_stage::snapshot() {
 
 scripted_settings small_stage() {
   scripted_settings how;
-  how.pool = {.initial_arena_bytes = 4096, .max_arena_bytes = 2 * 4096, .dedicated_arena_min = 2 * 4096,
+  how.pool = {.initial_arena_bytes = 4096,
+              .max_arena_bytes = 2 * 4096,
+              .dedicated_arena_min = 2 * 4096,
               .registered_bytes_budget = 4 * 4096};
   how.device.map_ns = how.device.unmap_ns = how.device.get_ns = 0;
   how.device.declared.get_works = false;
@@ -350,7 +357,8 @@ scripted_settings small_stage() {
   return how;
 }
 
-std::expected<std::shared_ptr<void>, std::string> start_scripted(world& w, const scripted_settings& how, const plan& what) {
+std::expected<std::shared_ptr<void>, std::string> start_scripted(world& w, const scripted_settings& how,
+                                                                 const plan& what) {
   kernel_scope kernel;
   auto stage = std::make_shared<scripted_stage>(w, how, what);
   if (auto wrong = stage->prepare()) return std::unexpected(std::move(*wrong));

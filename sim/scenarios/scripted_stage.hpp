@@ -64,6 +64,7 @@ struct scripted_settings {
 scripted_settings small_stage();
 
 /// Builds the host "a" and starts it. Keep the answer until the run is over. An error sentence if an op makes no sense.
-std::expected<std::shared_ptr<void>, std::string> start_scripted(world& w, const scripted_settings& how, const plan& what);
+std::expected<std::shared_ptr<void>, std::string> start_scripted(world& w, const scripted_settings& how,
+                                                                 const plan& what);
 
 }  // namespace holdfast::sim

@@ -39,11 +39,13 @@ class crash_and_restart : public scenario {
  public:
   std::string_view name() const noexcept override { return "crash-and-restart"; }
   std::string_view text() const noexcept override {
-    return "an owner crashes again and again and returns under its name and address; what its earlier lives published is "
+    return "an owner crashes again and again and returns under its name and address; what its earlier lives published "
+           "is "
            "refused (B04, TP-H18, TP-H26)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"rounds", "crashes of the owner", 2, 1, 20}, {"granules", "size of each transfer, in granules of 4096", 3, 1, 64}};
+    return {{"rounds", "crashes of the owner", 2, 1, 20},
+            {"granules", "size of each transfer, in granules of 4096", 3, 1, 64}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "crash-and-restart");
@@ -72,12 +74,15 @@ class crash_and_restart : public scenario {
     }
     made.ops.push_back(make_op("b/app", "await", {{"slot", 1}, {"ns", 200 * ms}}));
     made.ops.push_back(make_op("b/app", "await", {{"slot", 2}, {"ns", 200 * ms}}));
-    if (draw.chance(200)) made.faults.push_back({"host.crash", "a", draw.between(1, 60), 1, "restart", drawn(draw, 0, 50 * ms)});
-    if (draw.chance(200)) made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
+    if (draw.chance(200))
+      made.faults.push_back({"host.crash", "a", draw.between(1, 60), 1, "restart", drawn(draw, 0, 50 * ms)});
+    if (draw.chance(200))
+      made.faults.push_back({"fabric.delay", "", draw.between(1, 30), draw.between(1, 3), "delay", 300 * us});
     if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 4), 1, "fail", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     return start_fleet(w, how, what);
@@ -90,7 +95,8 @@ class losses_told final : public crash_and_restart {
   std::string_view text() const noexcept override {
     return "crash-and-restart, and hosts ask to be told of peers that are lost: once for each connection (TP-H44)";
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.watch_losses = true;
@@ -102,7 +108,8 @@ class partitioned final : public scenario {
  public:
   std::string_view name() const noexcept override { return "partition"; }
   std::string_view text() const noexcept override {
-    return "the link between owner and reader breaks under GETs, in one direction or both, and heals before or after the "
+    return "the link between owner and reader breaks under GETs, in one direction or both, and heals before or after "
+           "the "
            "connection is given up; another reader goes on";
   }
   std::vector<parameter> describe_parameters() const override {
@@ -114,7 +121,8 @@ class partitioned final : public scenario {
     plan made;
     offer(made, "a/owner", 0, bytes, 40, "page");
     made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
-    for (std::int64_t i = 0; i < gets; ++i) made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
+    for (std::int64_t i = 0; i < gets; ++i)
+      made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
     made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page"}}));
     for (std::int64_t round = 0; round < p.at("rounds"); ++round) {
       const bool early = draw.chance(500);
@@ -147,11 +155,14 @@ class partitioned final : public scenario {
       made.ops.push_back(make_op("c/app", "get", {{"slot", 0}}, {{"name", "page"}}));
       sleep(made, "c/app", drawn(draw, 0, ms));
     }
-    if (draw.chance(300)) made.faults.push_back({"fabric.slow", draw.chance(500) ? "a" : "b", draw.between(1, 20), 1, "slow", drawn(draw, 10 * us, 5 * ms)});
+    if (draw.chance(300))
+      made.faults.push_back(
+          {"fabric.slow", draw.chance(500) ? "a" : "b", draw.between(1, 20), 1, "slow", drawn(draw, 10 * us, 5 * ms)});
     if (draw.chance(200)) made.faults.push_back({"fabric.delay", "", draw.between(1, 20), 1, "loss", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b", "c"};
     return start_fleet(w, how, what);
@@ -162,18 +173,21 @@ class paused final : public scenario {
  public:
   std::string_view name() const noexcept override { return "pause"; }
   std::string_view text() const noexcept override {
-    return "an owner is stopped under GETs, for a while or for good: they stay pending, held and counted, their reader gives "
+    return "an owner is stopped under GETs, for a while or for good: they stay pending, held and counted, their reader "
+           "gives "
            "up waiting, and its shutdown keeps its deadline (TP-T5)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"gets", "GETs in flight", 2, 1, 16}, {"deadline_us", "deadline of the shutdown, in microseconds", 2'000, 0, 1'000'000}};
+    return {{"gets", "GETs in flight", 2, 1, 16},
+            {"deadline_us", "deadline of the shutdown, in microseconds", 2'000, 0, 1'000'000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "pause");
     const std::int64_t gets = p.at("gets"), bytes = 2 * granule;
     plan made;
     offer(made, "a/owner", 0, bytes, 40, "page");
-    for (std::int64_t i = 0; i < gets; ++i) made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
+    for (std::int64_t i = 0; i < gets; ++i)
+      made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
     made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page"}}));
     made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
     made.ops.push_back(make_op("b/app", "get", {{"slot", 0}}, {{"name", "page"}}));
@@ -213,7 +227,8 @@ class paused final : public scenario {
     made.ops.push_back(make_op("b/app", "await", {{"slot", 20}}));
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.may_stay_dead = {"a"};
@@ -227,11 +242,13 @@ class shared_memory final : public scenario {
  public:
   std::string_view name() const noexcept override { return "shared-memory"; }
   std::string_view text() const noexcept override {
-    return "two processes of one machine: GETs go through its memory, where the death of the owner shows on the control "
+    return "two processes of one machine: GETs go through its memory, where the death of the owner shows on the "
+           "control "
            "connection only, and the end of a GET not at all (TP-T6, TP-T7)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"gets", "GETs in flight", 2, 1, 16}, {"deadline_us", "deadline of the shutdown, in microseconds", 2'000, 0, 1'000'000}};
+    return {{"gets", "GETs in flight", 2, 1, 16},
+            {"deadline_us", "deadline of the shutdown, in microseconds", 2'000, 0, 1'000'000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "shared-memory");
@@ -239,7 +256,8 @@ class shared_memory final : public scenario {
     plan made;
     offer(made, "a/owner", 0, bytes, 40, "page");
     offer(made, "a/owner@2", 0, bytes, 41, "page-2");
-    for (std::int64_t i = 0; i < gets; ++i) made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
+    for (std::int64_t i = 0; i < gets; ++i)
+      made.ops.push_back(make_op("b/app", "alloc", {{"slot", i}, {"bytes", bytes}}));
     made.ops.push_back(make_op("b/app", "wait", {}, {{"name", "page"}}));
     made.ops.push_back(make_op("b/app", "connect", {}, {{"host", "a"}}));
     made.ops.push_back(make_op("b/app", "get", {{"slot", 0}}, {{"name", "page"}}));
@@ -266,7 +284,8 @@ class shared_memory final : public scenario {
     }
     // Whoever was killed is reported after some ten milliseconds; whoever is stopped never is.
     for (std::int64_t i = 0; i < gets; ++i)
-      made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", fate == 3 ? drawn(draw, 10 * us, 100 * ms) : second}}));
+      made.ops.push_back(
+          make_op("b/app", "await", {{"slot", i}, {"ns", fate == 3 ? drawn(draw, 10 * us, 100 * ms) : second}}));
     made.ops.push_back(make_op("b/app", "alloc", {{"slot", 20}, {"bytes", bytes}}));
     made.ops.push_back(make_op("b/app", "fill", {{"slot", 20}, {"seed", 9}}));
     if (fate == 2) {
@@ -282,11 +301,13 @@ class shared_memory final : public scenario {
     }
     sleep(made, "b/app", drawn(draw, 0, 10 * ms));
     made.ops.push_back(make_op("b/app", "check", {{"slot", 20}}));
-    if (draw.chance(600)) made.ops.push_back(make_op("b/app", "shutdown", {{"deadline_ns", p.at("deadline_us") * 1000}}));
+    if (draw.chance(600))
+      made.ops.push_back(make_op("b/app", "shutdown", {{"deadline_ns", p.at("deadline_us") * 1000}}));
     if (draw.chance(200)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 3), 1, "fail", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters&,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.one_machine = true;
@@ -299,11 +320,13 @@ class key_cache final : public scenario {
  public:
   std::string_view name() const noexcept override { return "key-cache"; }
   std::string_view text() const noexcept override {
-    return "an owner offers registrations that come and go, whose keys may have the same bytes, to a reader whose cache is "
+    return "an owner offers registrations that come and go, whose keys may have the same bytes, to a reader whose "
+           "cache is "
            "too small for all of them (TP-H17, TP-H18, PM-H61)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"rounds", "registrations that come and go", 6, 1, 20}, {"keys", "keys that the reader keeps; 0: the seed says", 0, 0, 16}};
+    return {{"rounds", "registrations that come and go", 6, 1, 20},
+            {"keys", "keys that the reader keeps; 0: the seed says", 0, 0, 16}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
     auto draw = random_stream::derive(seed, "key-cache");
@@ -328,14 +351,16 @@ class key_cache final : public scenario {
         if (draw.chance(600))
           made.ops.push_back(make_op("b/app", "get_start", {{"slot", i}}, {{"name", "kept-" + std::to_string(i)}}));
       made.ops.push_back(make_op("b/app", "get", {{"slot", 0}}, {{"name", "page-" + number}}));
-      for (std::int64_t i = 1; i <= kept; ++i) made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", second}}));
+      for (std::int64_t i = 1; i <= kept; ++i)
+        made.ops.push_back(make_op("b/app", "await", {{"slot", i}, {"ns", second}}));
       made.ops.push_back(make_op("b/app", "publish", {{"slot", 10}}, {{"name", "read-" + number}}));
     }
     if (draw.chance(150)) made.faults.push_back({"ucp.get.error", "b", draw.between(1, 8), 1, "error", 0});
     if (draw.chance(150)) made.faults.push_back({"ucp.ep.fail", "b", draw.between(1, 8), 1, "fail", 0});
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = {"a", "b"};
     how.keys_max = static_cast<std::size_t>(p.at("keys"));
@@ -352,7 +377,8 @@ class many_hosts final : public scenario {
            "(TP-T36)";
   }
   std::vector<parameter> describe_parameters() const override {
-    return {{"hosts", "hosts", 8, 2, 26}, {"steps", "steps of each of them in one life", 12, 1, 10'000},
+    return {{"hosts", "hosts", 8, 2, 26},
+            {"steps", "steps of each of them in one life", 12, 1, 10'000},
             {"trouble", "things that happen to hosts and links", 8, 0, 10'000}};
   }
   plan generate(const parameters& p, std::uint64_t seed) const override {
@@ -368,7 +394,8 @@ class many_hosts final : public scenario {
     for (std::uint64_t i = draw.below(4); i != 0; --i) disturb(made, draw, hosts);
     return made;
   }
-  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p, const plan& what) const override {
+  std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,
+                                                          const plan& what) const override {
     fleet_settings how;
     how.hosts = names(p);
     return start_fleet(w, how, what);
@@ -417,7 +444,9 @@ class many_hosts final : public scenario {
         break;
       case 4: made.ops.push_back(make_op(who, "cancel", {{"slot", slot}})); break;
       case 5:
-      case 6: made.ops.push_back(make_op(who, "await", {{"slot", slot}, {"ns", drawn(draw, 10 * us, 100 * ms)}})); break;
+      case 6:
+        made.ops.push_back(make_op(who, "await", {{"slot", slot}, {"ns", drawn(draw, 10 * us, 100 * ms)}}));
+        break;
       case 7:
         made.ops.push_back(make_op(who, "try_alloc", {{"slot", 20}, {"bytes", drawn(draw, 1, 8 * granule)}}));
         made.ops.push_back(make_op(who, "fill", {{"slot", 20}, {"seed", drawn(draw, 1, 99)}}));
@@ -449,7 +478,8 @@ class many_hosts final : public scenario {
       case 3:
       case 4:
         if (whom == to) break;
-        made.ops.push_back(make_op("a/fate", "partition", {{"one_way", draw.chance(500) ? 1 : 0}}, {{"host", whom}, {"to", to}}));
+        made.ops.push_back(
+            make_op("a/fate", "partition", {{"one_way", draw.chance(500) ? 1 : 0}}, {{"host", whom}, {"to", to}}));
         if (draw.chance(300)) break;
         sleep(made, "a/fate", draw.chance(800) ? drawn(draw, 0, 5 * ms) : drawn(draw, 10 * second, 20 * second));
         made.ops.push_back(make_op("a/fate", "heal", {}, {{"host", whom}, {"to", to}}));
@@ -469,8 +499,8 @@ class many_hosts final : public scenario {
       std::int64_t value_max;
     };
     constexpr kind kinds[] = {
-        {"fabric.delay", "delay", 500 * us}, {"fabric.delay", "loss", 0},   {"fabric.reset", "reset", 0},
-        {"fabric.slow", "slow", 2 * ms},     {"ucp.ep.fail", "fail", 0},    {"ucp.get.error", "error", 0},
+        {"fabric.delay", "delay", 500 * us}, {"fabric.delay", "loss", 0},     {"fabric.reset", "reset", 0},
+        {"fabric.slow", "slow", 2 * ms},     {"ucp.ep.fail", "fail", 0},      {"ucp.get.error", "error", 0},
         {"host.crash", "restart", 50 * ms},  {"host.pause", "pause", 5 * ms}, {"nic.register", "delay", 500 * us},
         {"ucp.arm.busy", "busy", 0},         {"ucp.get.inline", "inline", 0},
     };

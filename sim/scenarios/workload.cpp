@@ -84,7 +84,8 @@ std::expected<workload, std::string> workload::make(const plan& what, interprete
     ++number;
     const std::size_t slash = step.who.find('/');
     if (slash == std::string::npos || slash == 0 || slash + 1 == step.who.size())
-      return std::unexpected("op " + std::to_string(number) + ": who \"" + step.who + "\" is not of the form host/fiber");
+      return std::unexpected("op " + std::to_string(number) + ": who \"" + step.who +
+                             "\" is not of the form host/fiber");
     if (auto wrong = how.inspect(step))
       return std::unexpected("op " + std::to_string(number) + " (" + step.who + " " + step.what + "): " + *wrong);
     const std::string host = step.who.substr(0, slash);
@@ -114,7 +115,8 @@ std::uint32_t workload::last_life_with(const std::string& host, const std::funct
   std::uint32_t last = 0;
   for (const lane& l : lanes_) {
     if (l.host != host || l.life <= last) continue;
-    if (std::any_of(l.steps.begin(), l.steps.end(), [&](const auto& step) { return matches(*step.first); })) last = l.life;
+    if (std::any_of(l.steps.begin(), l.steps.end(), [&](const auto& step) { return matches(*step.first); }))
+      last = l.life;
   }
   return last;
 }

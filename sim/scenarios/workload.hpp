@@ -79,7 +79,8 @@ class workload {
   explicit workload(interpreter& how) : how_(&how) {}
   interpreter* how_;
   std::vector<lane> lanes_;
-  std::map<std::pair<std::string, std::uint32_t>, std::size_t> left_;  // lanes of a life of a host that have not finished
+  std::map<std::pair<std::string, std::uint32_t>, std::size_t>
+      left_;  // lanes of a life of a host that have not finished
 };
 
 }  // namespace holdfast::sim

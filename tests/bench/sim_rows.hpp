@@ -20,15 +20,21 @@ inline double median(std::vector<double> values) {
 
 class sim_rows {
  public:
-  void add(const char* id, double ours, const char* unit, double goal, bool met) { add(id, ours, unit, goal, met, "", 0, 0); }
+  void add(const char* id, double ours, const char* unit, double goal, bool met) {
+    add(id, ours, unit, goal, met, "", 0, 0);
+  }
   /// `ratio`: the median of ours by theirs, each pair from one round.
   void add(const char* id, double ours, const char* unit, double goal, bool met, const char* other, double theirs,
            double ratio) {
     nlohmann::json others = nlohmann::json::object();
     if (*other != '\0') others[other] = theirs;
-    rows_.push_back({{"id", id}, {"ours", ours}, {"unit", unit}, {"others", std::move(others)},
+    rows_.push_back({{"id", id},
+                     {"ours", ours},
+                     {"unit", unit},
+                     {"others", std::move(others)},
                      {"ratio_to_best", *other != '\0' ? nlohmann::json(ratio) : nlohmann::json()},
-                     {"goal", goal}, {"met", met}});
+                     {"goal", goal},
+                     {"met", met}});
   }
   /// One document with --json, else one row a line.
   void print(int argc, char** argv) const {

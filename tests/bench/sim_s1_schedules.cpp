@@ -63,7 +63,8 @@ rates round_of(bool record, std::uint64_t first_seed, std::uint64_t schedules) {
     bytes += world.choices().size();
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return {static_cast<double>(schedules) / seconds, static_cast<double>(points) / seconds, static_cast<double>(choices) / seconds,
+  return {static_cast<double>(schedules) / seconds, static_cast<double>(points) / seconds,
+          static_cast<double>(choices) / seconds,
           record ? static_cast<double>(bytes) / static_cast<double>(choices) : 0.0};
 }
 
@@ -86,7 +87,8 @@ int main(int argc, char** argv) {
   bench::sim_rows rows;
   rows.add("S1 MTX-2x2, random, recording", median(rate) / 1e6, "M schedules/s", 2.2, median(rate) >= 2.2e6);
   rows.add("S1 scheduling points, recording", median(point_rate) / 1e6, "M points/s", 40, median(point_rate) >= 40e6);
-  rows.add("S1 choices (points with two or more enabled), recording", median(choice_rate) / 1e6, "M choices/s", 40, median(choice_rate) >= 40e6);
+  rows.add("S1 choices (points with two or more enabled), recording", median(choice_rate) / 1e6, "M choices/s", 40,
+           median(choice_rate) >= 40e6);
   rows.add("S1 recorded size", median(bytes), "B/choice", 1.5, median(bytes) <= 1.5);
   rows.add("S1 cost of recording", median(cost) * 100, "%", 15, median(cost) <= 0.15);
   rows.print(argc, argv);

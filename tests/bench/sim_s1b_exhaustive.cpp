@@ -98,8 +98,8 @@ int main(int argc, char** argv) {
     std::vector<double> rates;
     for (int i = 0; i < 5; ++i) rates.push_back(traces_a_second(of));
     const double rate = bench::median(std::move(rates));
-    const std::string id =
-        "S1b " + std::to_string(of.threads) + "x" + std::to_string(of.times) + ", " + std::to_string(of.classes) + " traces";
+    const std::string id = "S1b " + std::to_string(of.threads) + "x" + std::to_string(of.times) + ", " +
+                           std::to_string(of.classes) + " traces";
     rows.add(id.c_str(), rate / 1e3, "k traces/s", 50, rate >= 50e3);
   }
   const std::uint64_t runs = runs_until_noticed();

@@ -86,7 +86,8 @@ double rate(unsigned tasks, std::uint64_t steps, Make make) {
     const auto begin = std::chrono::steady_clock::now();
     for (unsigned i = 0; i < tasks; ++i)
       if (!start(make(hf::task_context(environment, "bench"), steps), all)) return;
-    while (all.ended != tasks) sim::world::current().block(sim::op_kind::sleep, 0, sim::world::current().now() + 1'000'000);
+    while (all.ended != tasks)
+      sim::world::current().block(sim::op_kind::sleep, 0, sim::world::current().now() + 1'000'000);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     done = all.hops;
   });

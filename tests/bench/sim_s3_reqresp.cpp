@@ -167,7 +167,9 @@ void serve(sim::host& machine, meeting& met) {
   params.sockaddr.addr = reinterpret_cast<const sockaddr*>(&name);
   params.sockaddr.addrlen = sizeof name;
   params.conn_handler.arg = &asked;
-  params.conn_handler.cb = [](ucp_conn_request_h request, void* to) { *static_cast<ucp_conn_request_h*>(to) = request; };
+  params.conn_handler.cb = [](ucp_conn_request_h request, void* to) {
+    *static_cast<ucp_conn_request_h*>(to) = request;
+  };
   ucp_listener_h listener = nullptr;
   require(ucp().ucp_listener_create(p.worker, &params, &listener) == UCS_OK, "listener");
   ucp_listener_attr_t attributes{};

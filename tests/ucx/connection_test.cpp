@@ -258,7 +258,8 @@ TEST(ucx_connection, somebody_else_at_the_expected_address_is_refused) {
   const auto stale = own.net().async_connect(peer.address, another_life, holdfast::block);
   ASSERT_FALSE(stale);
   EXPECT_EQ(stale.error().code, error_code::stale_key) << stale.error().text();
-  const auto stranger_there = own.net().async_connect(peer.address, peer_id{peer.identity.worker_id + 1, 0}, holdfast::block);
+  const auto stranger_there =
+      own.net().async_connect(peer.address, peer_id{peer.identity.worker_id + 1, 0}, holdfast::block);
   ASSERT_FALSE(stranger_there);
   EXPECT_EQ(stranger_there.error().code, error_code::unreachable) << stranger_there.error().text();
 }
@@ -336,8 +337,7 @@ TEST(ucx_connection, a_transport_destroyed_without_a_teardown_calls_the_library_
   event_log log(host.clock(), 4096, event_level::trace);
   auto table = ucx::load_ucp(log);
   ASSERT_TRUE(table);
-  auto made = tp::transport::create(
-      host, log, [&] { return ucx::make_wire(*table, log, {}); }, {});
+  auto made = tp::transport::create(host, log, [&] { return ucx::make_wire(*table, log, {}); }, {});
   ASSERT_TRUE(made) << made.error().text();
   const std::size_t threads = threads_now();
   made->reset();

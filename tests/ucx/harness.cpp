@@ -85,8 +85,8 @@ side::side(tp::settings values, ucx::wire_settings wire, tp::loss_handler lost)
   const ucx::ucp_table& table = loaded(log_);
   values.destroy_is_fence = ucx::destroying_is_fence(wire);
   wire.shared_memory = values.shared_memory;
-  auto made = tp::transport::create(
-      host_, log_, [&] { return ucx::make_wire(table, log_, wire); }, values, std::move(lost));
+  auto made =
+      tp::transport::create(host_, log_, [&] { return ucx::make_wire(table, log_, wire); }, values, std::move(lost));
   if (made)
     transport_ = std::move(*made);
   else
@@ -268,8 +268,8 @@ int run_peer(const std::vector<std::string>& arguments) {
                 static_cast<unsigned long long>(own.net().self().worker_id),
                 static_cast<unsigned long long>(own.net().incarnation()),
                 static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(memory.data())),
-                static_cast<unsigned long long>(memory.size()),
-                static_cast<unsigned long long>(memory.memory().region), hex(memory.memory().key.bytes()).c_str());
+                static_cast<unsigned long long>(memory.size()), static_cast<unsigned long long>(memory.memory().region),
+                hex(memory.memory().key.bytes()).c_str());
     std::fflush(stdout);
     char some[64];
     while (read(STDIN_FILENO, some, sizeof(some)) > 0) {

@@ -192,8 +192,7 @@ TEST(ucx_runtime, a_get_cancelled_in_flight_keeps_its_memory_until_it_ended) {
   EXPECT_NE(other.bytes().data(), written) << "memory that a transfer writes was granted again";
   peer.signal(SIGCONT);
   const auto patience = std::chrono::steady_clock::now() + 10s;
-  while (own.rt->pinned().in_flight_transfers() != 0 && std::chrono::steady_clock::now() < patience)
-    platform::yield();
+  while (own.rt->pinned().in_flight_transfers() != 0 && std::chrono::steady_clock::now() < patience) platform::yield();
   EXPECT_EQ(own.rt->pinned().in_flight_transfers(), 0u);
   for (const std::byte b : other.bytes()) ASSERT_EQ(b, std::byte{0xee}) << "late bytes in another tenant";
   other.reset();

@@ -44,7 +44,8 @@ TEST(ucx_shared_memory, gets_of_every_size_bring_every_byte_over_an_endpoint_of_
   ASSERT_TRUE(own.net().async_connect(peer.address, peer.identity, holdfast::block));
   ASSERT_EQ(data_endpoints(own, 0), of_the_probe + 1);
   registered into(own, std::size_t{2} << 20);
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{64}, std::size_t{4096}, std::size_t{65537}, std::size_t{2} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{64}, std::size_t{4096}, std::size_t{65537}, std::size_t{2} << 20}) {
     std::memset(into.data(), 0, into.size());
     waited_get get(own, peer.identity, peer.memory, bytes / 3 + 1, into, bytes);
     ASSERT_TRUE(get.submitted()) << get.submitted().error().text();
@@ -95,7 +96,8 @@ TEST(ucx_shared_memory, two_sides_fetch_from_each_other_and_again_after_every_re
   for (int round = 0; round < 4; ++round) {
     side& from = round % 2 == 0 ? a : b;
     side& to = round % 2 == 0 ? b : a;
-    const auto connected = from.net().async_connect(std::string(to.net().listen_address()), to.net().self(), holdfast::block);
+    const auto connected =
+        from.net().async_connect(std::string(to.net().listen_address()), to.net().self(), holdfast::block);
     ASSERT_TRUE(connected) << connected.error().text();
     const auto until = std::chrono::steady_clock::now() + 5s;
     while (!to.net().is_ready(from.net().self()) && std::chrono::steady_clock::now() < until) std::this_thread::yield();

@@ -43,8 +43,8 @@ TEST(ucx_transfer, a_get_of_every_size_brings_every_byte) {
   EXPECT_EQ(*connected, peer.identity);
   EXPECT_TRUE(own.net().is_ready(peer.identity));
   registered into(own, std::size_t{8} << 20);
-  for (const std::size_t bytes : {std::size_t{64}, std::size_t{4096}, std::size_t{65537}, std::size_t{1} << 20,
-                                  std::size_t{8} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{64}, std::size_t{4096}, std::size_t{65537}, std::size_t{1} << 20, std::size_t{8} << 20}) {
     const std::size_t offset = bytes / 3 + 1;
     std::memset(into.data(), 0, into.size());
     waited_get get(own, peer.identity, peer.memory, offset, into, bytes);
@@ -108,7 +108,8 @@ TEST(ucx_transfer, a_peer_killed_in_mid_get_ends_the_get_with_an_error_within_fi
       const auto end = get.wait(5s);
       ASSERT_TRUE(end) << "still pending five seconds after the peer died";
       EXPECT_EQ(end->outcome, tp::transfer_outcome::failed);
-      EXPECT_TRUE(end->why.code == error_code::peer_lost || end->why.code == error_code::transfer_failed) << end->why.text();
+      EXPECT_TRUE(end->why.code == error_code::peer_lost || end->why.code == error_code::transfer_failed)
+          << end->why.text();
       EXPECT_EQ(get.times_ended(), 1u);
     }
     ASSERT_TRUE(own.wait_for(event_id::peer_lost, 1, 5s));
@@ -168,7 +169,8 @@ TEST(ucx_transfer, a_restarted_peer_is_another_one_and_its_old_references_are_st
   registered into(own, 4096);
 
   // The second life connects to us while the first still stands: it replaces it.
-  peer_process second({.bytes = 4096, .seed = 2, .worker_id = 77, .connect_to = std::string(own.net().listen_address())});
+  peer_process second(
+      {.bytes = 4096, .seed = 2, .worker_id = 77, .connect_to = std::string(own.net().listen_address())});
   ASSERT_NE(first.identity.incarnation, second.identity.incarnation);
   ASSERT_TRUE(own.wait_for(event_id::peer_lost, 1, 5s));
   EXPECT_FALSE(own.net().is_ready(first.identity));

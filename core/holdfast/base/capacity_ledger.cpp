@@ -55,8 +55,8 @@ void reservation::drop() noexcept {
 
 // ---- The ledger -------------------------------------------------------------------------------------------------
 
-capacity_ledger::capacity_ledger(std::uint64_t id, std::uint64_t ceiling_bytes, event_log& log,
-                                 const lock_class& rank, capacity_ledger* parent) noexcept
+capacity_ledger::capacity_ledger(std::uint64_t id, std::uint64_t ceiling_bytes, event_log& log, const lock_class& rank,
+                                 capacity_ledger* parent) noexcept
     : id_(id), ceiling_bytes_(ceiling_bytes), log_(log), parent_(parent), mutex_(rank) {
   if (parent != nullptr && parent->parent_ != nullptr) platform::stop_process("the parent of a ledger has a parent");
   emit::ledger_opened(log_, id_, ceiling_bytes_);

@@ -182,8 +182,7 @@ extent_node* extent_index::find(std::uint32_t granules) const noexcept {
 std::uint32_t extent_index::largest_free() const noexcept {
   for (std::uint32_t word = words; word-- > 0;) {
     if (nonempty_[word] == 0) continue;
-    const extent_node* largest =
-        roots_[word * 64 + 63 - static_cast<std::uint32_t>(std::countl_zero(nonempty_[word]))];
+    const extent_node* largest = roots_[word * 64 + 63 - static_cast<std::uint32_t>(std::countl_zero(nonempty_[word]))];
     while (largest->right_ != nullptr) largest = largest->right_;
     return largest->granules();
   }
@@ -228,7 +227,8 @@ extent_index::taken extent_index::take(std::uint32_t granules, extent_node& node
 }
 
 extent_node* extent_index::put(extent_node& node) noexcept {
-  if (node.state_ != extent_node::state::granted) platform::stop_process("an extent was given back that is not granted");
+  if (node.state_ != extent_node::state::granted)
+    platform::stop_process("an extent was given back that is not granted");
   --granted_extents_;
   extent_node* const below = node.previous_;
   extent_node* const above = node.next_;

@@ -31,10 +31,7 @@ arena* arena::make(pool_core& pool, std::uint32_t granules, bool dedicated) noex
 }
 
 arena::arena(pool_core& pool, std::uint32_t granules, bool dedicated) noexcept
-    : pool_(pool),
-      dedicated_(dedicated),
-      mutex_(lock_ranks::pinned_suballocator),
-      index_(granules) {
+    : pool_(pool), dedicated_(dedicated), mutex_(lock_ranks::pinned_suballocator), index_(granules) {
   pool_.add_share();
 }
 

@@ -208,7 +208,8 @@ class arena final : public unmap_request,
   void drop() noexcept override;
 
   void rebuild(std::uint32_t granules) noexcept;
-  cut_result cut_locked(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept HOLDFAST_REQUIRES(mutex_);
+  cut_result cut_locked(std::uint32_t granules, std::uint64_t length, span*& carried) noexcept
+      HOLDFAST_REQUIRES(mutex_);
   void hold_unconfirmed(quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   void leave_service(retire_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
   bool may_ask_again() const noexcept HOLDFAST_REQUIRES(mutex_);
@@ -217,7 +218,8 @@ class arena final : public unmap_request,
   void keep_object(extent_node* unused) noexcept HOLDFAST_REQUIRES(mutex_);
   void free_objects() noexcept;
   void submit_unmap() noexcept;
-  void enter_quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept HOLDFAST_REQUIRES(mutex_);
+  void enter_quarantine(span& held, std::uint64_t operation, quarantine_reason reason) noexcept
+      HOLDFAST_REQUIRES(mutex_);
   void count_out(span& held) noexcept HOLDFAST_REQUIRES(mutex_);
   /// Spans whose share the quarantine has leave it: by evidence, or given up. True: the arena's share for spans is the
   /// caller's.

@@ -44,8 +44,8 @@ struct capabilities {
   bool destroy_is_fence = false;
   bool unmap_verdict_reported = false;  // false: the verdict is assumed (spec/pinned-memory 6.2.6)
   bool can_refuse_unmap = false;
-  bool keeps_tombstones = false;        // emulated lanes: address ranges outlive blocks (spec/transport 7.20)
-  std::uint32_t devices = 1;            // registrations charged for one range
+  bool keeps_tombstones = false;  // emulated lanes: address ranges outlive blocks (spec/transport 7.20)
+  std::uint32_t devices = 1;      // registrations charged for one range
   std::size_t max_region_bytes = SIZE_MAX;
 };
 

@@ -23,8 +23,8 @@ intrusive_ptr<pool_core> pool_core::make(std::uint64_t id, platform::pages& page
                                          capacity_ledger& ledger, backend& device, const settings& options,
                                          std::shared_ptr<void> surroundings) noexcept {
   if (platform::heap_fault("pinned.core")) return {};
-  return adopt_new(new (std::nothrow) pool_core(id, pages, environment, ledger, device, options,
-                                                   std::move(surroundings)));
+  return adopt_new(new (std::nothrow)
+                       pool_core(id, pages, environment, ledger, device, options, std::move(surroundings)));
 }
 
 pool_core::pool_core(std::uint64_t id, platform::pages& pages, const task_environment& environment,

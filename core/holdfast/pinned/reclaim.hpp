@@ -49,7 +49,7 @@ class reclaimer final : private platform::timer_item {
   /// or nothing is being given back any more, or `deadline`. The answer names the sweep in events. Errors:
   /// cancelled, out_of_memory.
   static task<result<std::uint64_t>> relieve(task_context context, intrusive_ptr<pool_core> pool, std::uint64_t bytes,
-                                     platform::time_point deadline);
+                                             platform::time_point deadline);
   /// Nobody waits for relief any more: the pool refuses new work.
   void interrupt() noexcept;
   /// No sweep comes by itself any more, and none is under way: the device may go after this. Waits for a sweep that runs,

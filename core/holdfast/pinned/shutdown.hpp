@@ -31,8 +31,8 @@ class pool_core;
 /// Where everything is. Each arena that was swept is in exactly one of the first five numbers.
 struct shutdown_report {
   std::uint64_t arenas_confirmed = 0;
-  std::uint64_t arenas_unknown = 0;        // the unmap was answered, but not confirmed
-  std::uint64_t arenas_timed_out = 0;      // submitted, not answered by the deadline
+  std::uint64_t arenas_unknown = 0;    // the unmap was answered, but not confirmed
+  std::uint64_t arenas_timed_out = 0;  // submitted, not answered by the deadline
   std::uint64_t arenas_refused = 0;
   std::uint64_t arenas_not_submitted = 0;  // a transfer may still write
   std::uint64_t spans_quarantined = 0;
@@ -97,8 +97,8 @@ class shutdown_process {
   platform::atomic<bool> begun_{false};
   platform::atomic<bool> finished_flag_{false};
   platform::atomic<bool> released_{false};
-  gate answers_;   // one entry for each arena whose unmap is waited for
-  gate finished_;  // one entry: the process itself
+  gate answers_;          // one entry for each arena whose unmap is waited for
+  gate finished_;         // one entry: the process itself
   gate::ticket running_;  // that entry, until `run` has it; destroyed before its gate
   shutdown_report report_;
 };

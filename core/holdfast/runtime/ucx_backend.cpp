@@ -78,14 +78,10 @@ class transfer_of_request final : public transport::transfer {
     const error reason = why;
     delete this;
     switch (outcome) {
-      case transport::transfer_outcome::ok:
-        return request.ended(pinned::get_outcome::ok, reason);
-      case transport::transfer_outcome::failed:
-        return request.ended(pinned::get_outcome::failed, reason);
-      case transport::transfer_outcome::never_started:
-        return request.ended(pinned::get_outcome::never_started, reason);
-      case transport::transfer_outcome::indeterminate:
-        return request.ended(pinned::get_outcome::indeterminate, reason);
+      case transport::transfer_outcome::ok: return request.ended(pinned::get_outcome::ok, reason);
+      case transport::transfer_outcome::failed: return request.ended(pinned::get_outcome::failed, reason);
+      case transport::transfer_outcome::never_started: return request.ended(pinned::get_outcome::never_started, reason);
+      case transport::transfer_outcome::indeterminate: return request.ended(pinned::get_outcome::indeterminate, reason);
     }
   }
 
@@ -115,7 +111,8 @@ std::uint64_t ucx_backend::incarnation() const noexcept { return over_.incarnati
 
 void ucx_backend::submit_map(pinned::map_request& request) noexcept {
   if (!take_addresses(request.bytes)) return refuse(request, why_not::no_addresses);
-  auto* const job = platform::heap_fault("ucx_backend.map") ? nullptr : new (std::nothrow) map_of_request(request, *this);
+  auto* const job =
+      platform::heap_fault("ucx_backend.map") ? nullptr : new (std::nothrow) map_of_request(request, *this);
   if (job != nullptr && over_.submit_map(*job)) return;
   delete job;
   address_bytes_.fetch_sub(request.bytes, std::memory_order_relaxed);
@@ -146,7 +143,8 @@ result<void> ucx_backend::submit_get(pinned::get_request& request) noexcept {
                 request.source.incarnation);
   if (request.bytes > request.source.length)
     return fail(error_code::out_of_range, "ucx.get", 0, 0, request.bytes, request.source.length);
-  auto* const made = platform::heap_fault("ucx_backend.get") ? nullptr : new (std::nothrow) transfer_of_request(request);
+  auto* const made =
+      platform::heap_fault("ucx_backend.get") ? nullptr : new (std::nothrow) transfer_of_request(request);
   if (made == nullptr) return fail(error_code::out_of_memory, "ucx.get", 0, sizeof(transfer_of_request));
   auto submitted = over_.submit_get(*made);
   if (!submitted) delete made;
@@ -199,7 +197,8 @@ void ucx_backend::deliver_refusals() noexcept {
   }
   while (full != nullptr) {
     pinned::map_request& request = *std::exchange(full, full->next_map);
-    request.mapped(fail_with_words(error_code::limit_exceeded, "ucx.map", "transport.tombstone_bytes_max", 0, request.bytes));
+    request.mapped(
+        fail_with_words(error_code::limit_exceeded, "ucx.map", "transport.tombstone_bytes_max", 0, request.bytes));
   }
   while (maps != nullptr) {
     pinned::map_request& request = *std::exchange(maps, maps->next_map);

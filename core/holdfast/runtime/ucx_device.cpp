@@ -55,12 +55,11 @@ device_factory ucx_device(ucx_device_options options) {
     options.wire.shared_memory = values.shared_memory;
     values.destroy_is_fence = ucx::destroying_is_fence(options.wire);
     auto over = transport::transport::create(
-        host, log, [&] { return ucx::make_wire(*table, log, options.wire); }, values,
-        std::move(options.lost));
+        host, log, [&] { return ucx::make_wire(*table, log, options.wire); }, values, std::move(options.lost));
     if (!over) return std::unexpected(over.error());
     if (platform::heap_fault("runtime.device")) return fail(error_code::out_of_memory, "runtime.create");
-    std::unique_ptr<device> made(new (std::nothrow) transporting_device(std::move(*over), host.executor(), log,
-                                                                          values.tombstone_bytes_max));
+    std::unique_ptr<device> made(
+        new (std::nothrow) transporting_device(std::move(*over), host.executor(), log, values.tombstone_bytes_max));
     if (!made) return fail(error_code::out_of_memory, "runtime.create");
     return made;
   };

@@ -9,12 +9,12 @@
 
 namespace holdfast::inline HOLDFAST_ABI::emit {
 
-#define HOLDFAST_EVENT(name, level, subject, sentence, ...)                                        \
-  template <class... Fields>                                                                       \
-  void name(event_log& log, Fields... fields) noexcept {                                           \
-    static_assert(sizeof...(Fields) == holdfast::detail::event_field_count(__VA_ARGS__),           \
-                  "wrong number of fields for event " #name ", see telemetry/events.def");         \
-    log.emit(event_id::name, event_level::level, fields...);                                       \
+#define HOLDFAST_EVENT(name, level, subject, sentence, ...)                                \
+  template <class... Fields>                                                               \
+  void name(event_log& log, Fields... fields) noexcept {                                   \
+    static_assert(sizeof...(Fields) == holdfast::detail::event_field_count(__VA_ARGS__),   \
+                  "wrong number of fields for event " #name ", see telemetry/events.def"); \
+    log.emit(event_id::name, event_level::level, fields...);                               \
   }
 #include <holdfast/telemetry/events.def>
 #undef HOLDFAST_EVENT

@@ -32,8 +32,8 @@ class event_log {
   void emit(event_id id, event_level level, Fields... fields) noexcept {
     static_assert(sizeof...(Fields) <= event_fields_max);
     if (!wants(level)) return;
-    event_record record{clock_.now().time_since_epoch().count(), id, sizeof...(Fields), 0,
-                        {static_cast<std::uint64_t>(fields)...}};
+    event_record record{
+        clock_.now().time_since_epoch().count(), id, sizeof...(Fields), 0, {static_cast<std::uint64_t>(fields)...}};
     platform::observe_event(record);
     if (ring_ != nullptr && level >= recorded_) put(record);
   }

@@ -38,8 +38,9 @@ void put(std::string& out, std::string_view name, std::string_view value) {
 std::uint64_t capabilities::flags() const noexcept {
   std::uint64_t bits = 0;
   unsigned at = 0;
-  for (const bool one : {untested_version, get_works, get_uses_memh, shares_memory, destroy_is_fence,
-                         registrations_distinct, inline_exit_seen, callback_exit_seen, process.memory_functions_patched})
+  for (const bool one :
+       {untested_version, get_works, get_uses_memh, shares_memory, destroy_is_fence, registrations_distinct,
+        inline_exit_seen, callback_exit_seen, process.memory_functions_patched})
     bits |= std::uint64_t{one} << at++;
   return bits;
 }

@@ -35,7 +35,7 @@ struct cached_key {
   packed_key bytes;
   wire_key handle = nullptr;
   wire_endpoint via = nullptr;  // unpacked for this endpoint; compared only
-  unsigned uses = 0;  // transfers posted with it
+  unsigned uses = 0;            // transfers posted with it
   bool condemned = false;
   cached_key* next = nullptr;  // newest first
 };

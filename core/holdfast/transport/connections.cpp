@@ -390,9 +390,11 @@ void connection_set::start_connect(connect_request& request) noexcept {
     if (c->state == connection_state::ready && expects(request.expected, c->peer)) return request.connected(c->peer);
   }
   if (living() >= settings_.max_connections)
-    return request.connected(fail(error_code::limit_exceeded, "transport.connect", 0, 1, settings_.max_connections, living()));
+    return request.connected(
+        fail(error_code::limit_exceeded, "transport.connect", 0, 1, settings_.max_connections, living()));
   connection* const c = make(true);
-  if (c == nullptr) return request.connected(fail(error_code::out_of_memory, "transport.connect", 0, sizeof(connection)));
+  if (c == nullptr)
+    return request.connected(fail(error_code::out_of_memory, "transport.connect", 0, sizeof(connection)));
   c->address.swap(request.address);
   c->expected = request.expected;
   c->loopback = request.loopback;
@@ -430,15 +432,17 @@ void connection_set::greet(connection& c, platform::time_point now) noexcept {
   }
   if (!expects(c.expected, message.sender)) {
     const bool restarted = c.expected.worker_id == 0 || c.expected.worker_id == message.sender.worker_id;
-    return refuse_hello(c, hello_refusal::expected,
-                        restarted ? fail(error_code::stale_key, "transport.hello", c.number, 0, c.expected.incarnation).error()
-                                  : fail_with_words(error_code::unreachable, "transport.hello",
-                                                    "somebody else answers at this address", c.number)
-                                        .error());
+    return refuse_hello(
+        c, hello_refusal::expected,
+        restarted ? fail(error_code::stale_key, "transport.hello", c.number, 0, c.expected.incarnation).error()
+                  : fail_with_words(error_code::unreachable, "transport.hello", "somebody else answers at this address",
+                                    c.number)
+                        .error());
   }
   if (history_.judge(message.sender) == incarnation_history::verdict::old)
-    return refuse_hello(c, hello_refusal::old,
-                        fail(error_code::stale_key, "transport.hello", c.number, 0, message.sender.incarnation).error());
+    return refuse_hello(
+        c, hello_refusal::old,
+        fail(error_code::stale_key, "transport.hello", c.number, 0, message.sender.incarnation).error());
   if (!history_.accept(message.sender))
     return fail_attempt(c, fail(error_code::out_of_memory, "transport.hello", c.number).error());
 
@@ -548,8 +552,7 @@ void connection_set::lose(connection& c, loss_reason reason) noexcept {
 
 void connection_set::start_close(close_request& request) noexcept {
   connection* const c = directory_.find(request.peer);
-  if (c == nullptr)
-    return request.closed(fail(error_code::unreachable, "transport.close", request.peer.worker_id));
+  if (c == nullptr) return request.closed(fail(error_code::unreachable, "transport.close", request.peer.worker_id));
   request.next_waiter = c->closing_waiters;
   c->closing_waiters = &request;
   begin_draining(*c, clock_.now(), request.deadline);
@@ -585,7 +588,8 @@ void connection_set::start_order(peer_order& order) noexcept {
   for (connection* c = first_; c != nullptr; c = c->next) {
     if (c->ended || c->peer != peer || c->loopback) continue;
     // A flushing close cannot be turned into a forced one, and serves until it ends.
-    if (c->endpoint_is == endpoint_state::flushing || c->endpoint_is == endpoint_state::parked) answer.reads_stop = false;
+    if (c->endpoint_is == endpoint_state::flushing || c->endpoint_is == endpoint_state::parked)
+      answer.reads_stop = false;
     answer.held += c->outstanding;
     if (!serving(*c)) continue;
     ++answer.connections;
@@ -647,8 +651,8 @@ void connection_set::open_data(connection& c) noexcept {
     emit::data_endpoint_refused(log_, c.number, 0);
     return;
   }
-  const auto made =
-      wire_.open_data(std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes), &c.data.cookie);
+  const auto made = wire_.open_data(std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes),
+                                    &c.data.cookie);
   if (!made) {
     emit::data_endpoint_refused(log_, c.number, made.error().numbers[0]);
     return;
@@ -683,7 +687,10 @@ void connection_set::end_record(connection& c) noexcept {
   directory_.move(c, connection_state::closed);
   answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
   const bool parked = c.orphaned != 0;
-  answer_close(c, close_answer{parked ? close_kind::parked : c.forced ? close_kind::forced : close_kind::clean, c.orphaned});
+  answer_close(c, close_answer{parked     ? close_kind::parked
+                               : c.forced ? close_kind::forced
+                                          : close_kind::clean,
+                               c.orphaned});
   if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) return destroy(c);
   c.ended = true;
   c.deadline = platform::never;

@@ -32,9 +32,9 @@ inline constexpr std::size_t connection_states = 8;
 struct connection;
 
 enum class peer_presence : std::uint8_t {
-  absent,         // no ready connection to that name
-  ready,          // this very life is connected
-  another_life,   // the name is connected, in another incarnation
+  absent,        // no ready connection to that name
+  ready,         // this very life is connected
+  another_life,  // the name is connected, in another incarnation
 };
 
 class connection_directory {

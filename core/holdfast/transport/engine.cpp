@@ -57,7 +57,8 @@ result<void> engine::start(bool& may_delete) noexcept {
     if (start_reported_) {
       outcome = start_outcome_;
     } else {
-      outcome = fail_with_words(error_code::timed_out, "transport.start", "transport.startup_timeout: no worker was opened in time");
+      outcome = fail_with_words(error_code::timed_out, "transport.start",
+                                "transport.startup_timeout: no worker was opened in time");
       may_delete = false;
     }
   }
@@ -76,7 +77,8 @@ result<void> engine::start(bool& may_delete) noexcept {
   } else {
     may_delete = false;
     abandon();
-    outcome = fail_with_words(error_code::timed_out, "transport.start", "transport.startup_timeout: failed, and UCX does not return");
+    outcome = fail_with_words(error_code::timed_out, "transport.start",
+                              "transport.startup_timeout: failed, and UCX does not return");
   }
   return outcome;
 }
@@ -86,7 +88,8 @@ void engine::progress_body() noexcept {
   if (outcome) {
     bool listening = false;
     const int data_descriptor = library->data_event_descriptor();
-    const bool watched = poller.add(library->event_descriptor()) && (data_descriptor < 0 || poller.add(data_descriptor));
+    const bool watched =
+        poller.add(library->event_descriptor()) && (data_descriptor < 0 || poller.add(data_descriptor));
     if (!watched) {
       outcome = fail(error_code::out_of_memory, "transport.start");
     } else if (auto address = library->listen(options.listen_address); address) {

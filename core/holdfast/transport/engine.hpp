@@ -34,9 +34,8 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 enum class transport_state : std::uint8_t { probing, absent, running, closing, destroying, swept, gone, hung };
 
 struct engine final : progress_client {
-  engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wire> its_wire,
-         platform::poller its_poller, const settings& values, const peer_id& itself,
-         std::shared_ptr<const loss_handler> watch);
+  engine(platform::host& its_host, event_log& its_log, std::unique_ptr<wire> its_wire, platform::poller its_poller,
+         const settings& values, const peer_id& itself, std::shared_ptr<const loss_handler> watch);
 
   /// Starts both threads, opens the worker, listens. On failure nothing is left running and the context is closed,
   /// unless the library did not return within the start-up's bound: then `false` is in `may_delete`.

@@ -27,11 +27,14 @@ void put(std::array<std::byte, hello_bytes_max>& out, std::size_t at, T value) n
 template <class T>
 T get(std::span<const std::byte> in, std::size_t at) noexcept {
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= std::uint64_t{std::to_integer<std::uint8_t>(in[at + i])} << (8 * i);
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    value |= std::uint64_t{std::to_integer<std::uint8_t>(in[at + i])} << (8 * i);
   return static_cast<T>(value);
 }
 
-bool within(std::uint64_t value, std::uint64_t low, std::uint64_t high) noexcept { return value >= low && value <= high; }
+bool within(std::uint64_t value, std::uint64_t low, std::uint64_t high) noexcept {
+  return value >= low && value <= high;
+}
 
 bool admissible(const connection_limits& limits) noexcept {
   return within(limits.control_message_max, 1u << 10, 64u << 10) && within(limits.chunk_max, 4u << 10, 16u << 20) &&
@@ -44,8 +47,8 @@ bool admissible(const connection_limits& limits) noexcept {
 void encode_hello(const hello& message, encoded_hello& to) noexcept {
   auto& out = to.bytes;
   out.fill({});
-  const auto address = message.worker_address.size() <= worker_address_max ? message.worker_address
-                                                                          : std::span<const std::byte>{};
+  const auto address =
+      message.worker_address.size() <= worker_address_max ? message.worker_address : std::span<const std::byte>{};
   to.size = hello_bytes + address.size();
   put<std::uint32_t>(out, at_magic, magic);
   put<std::uint8_t>(out, at_form, hello_form);

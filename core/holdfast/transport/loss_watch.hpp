@@ -44,7 +44,8 @@ class loss_notice final : public work_item {
   ~loss_notice() = default;
 
   /// Gives the notice to the executor; it is the executor's or gone when this returns.
-  static void send(std::unique_ptr<loss_notice> notice, const platform::executor& executor, const peer_loss& what) noexcept;
+  static void send(std::unique_ptr<loss_notice> notice, const platform::executor& executor,
+                   const peer_loss& what) noexcept;
 
  private:
   void run() noexcept override;

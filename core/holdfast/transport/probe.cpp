@@ -131,7 +131,8 @@ class probe_pages final : private map_job, private unmap_job {
   awaited<result<registered_memory>> answer_;
 };
 
-result<intrusive_ptr<probe_pages>> probe_pages::map(engine& of, std::size_t bytes, platform::time_point deadline) noexcept {
+result<intrusive_ptr<probe_pages>> probe_pages::map(engine& of, std::size_t bytes,
+                                                    platform::time_point deadline) noexcept {
   const std::size_t page = of.host.pages().page_size();
   auto* const made = new (std::nothrow) probe_pages(of);
   if (made == nullptr) return fail(error_code::out_of_memory, "transport.probe", 0, sizeof(probe_pages));
@@ -348,7 +349,8 @@ result<void> probe_over_loopback(engine& of, std::optional<result<void>>& shares
 
 }  // namespace
 
-result<void> probe_gets(engine& of, std::optional<result<void>>& shares_memory, platform::time_point deadline) noexcept {
+result<void> probe_gets(engine& of, std::optional<result<void>>& shares_memory,
+                        platform::time_point deadline) noexcept {
   if (of.options.probe_bytes_max < sizes[0]) {
     // What was not tried is not there.
     shares_memory.reset();

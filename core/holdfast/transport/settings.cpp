@@ -8,7 +8,7 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 
 result<void> validate(const settings& values) noexcept {
   constexpr const char* operation = "transport.settings";
-#define HOLDFAST_TRANSPORT_OPTION(name, member, ...)                                                                  \
+#define HOLDFAST_TRANSPORT_OPTION(name, member, ...)                                                                 \
   if (auto ok = options::check_member(options::option_id::transport_##name, operation, #member, values.member); !ok) \
     return ok;
 #include <holdfast/options/options.def>

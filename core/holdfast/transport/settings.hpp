@@ -64,7 +64,13 @@ struct settings {
 };
 
 /// Settings as the event `setting_without_effect` names them.
-enum class setting_number : std::uint8_t { shared_memory = 1, registration_cache = 2, rails = 3, devices = 4, fork_policy = 5 };
+enum class setting_number : std::uint8_t {
+  shared_memory = 1,
+  registration_cache = 2,
+  rails = 3,
+  devices = 4,
+  fork_policy = 5
+};
 
 /// The first setting that is out of its range, as `out_of_range`; words as options/check.hpp says.
 result<void> validate(const settings& values) noexcept;

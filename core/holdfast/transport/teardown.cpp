@@ -253,7 +253,8 @@ void teardown::deliver(bool on_executor) noexcept {
     scoped_lock lock(mutex_);
     report = report_;
   }
-  const bool ownerless = answer_all(report, witness(of_.self.incarnation, of_.options.epoch, of_.options.destroy_is_fence));
+  const bool ownerless =
+      answer_all(report, witness(of_.self.incarnation, of_.options.epoch, of_.options.destroy_is_fence));
   // Not from the registration thread, which is part of the engine: then it stays.
   if (ownerless && on_executor) delete &of_;
 }

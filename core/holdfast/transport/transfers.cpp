@@ -38,10 +38,10 @@ void connection_set::submit(transfer& what) noexcept {
   const bool over_data = c != nullptr && c->data.id != 0 && !what.control_only_;
   if (c == nullptr || c->endpoint_is != endpoint_state::open || (over_data && c->data.is != endpoint_state::open)) {
     // The caller's own check found a ready connection; it was lost on the way here.
-    what.why_ = closing_ ? fail(error_code::shutting_down, "transport.get", what.id()).error()
-                         : fail(error_code::peer_lost, "transport.get", what.id(), what.peer.worker_id,
-                                what.peer.incarnation)
-                               .error();
+    what.why_ =
+        closing_ ? fail(error_code::shutting_down, "transport.get", what.id()).error()
+                 : fail(error_code::peer_lost, "transport.get", what.id(), what.peer.worker_id, what.peer.incarnation)
+                       .error();
     return table_.drop(what, closing_ ? operation_exit::withdrawn : operation_exit::refused);
   }
   const wire_endpoint via = over_data ? c->data.handle : c->endpoint;
@@ -63,8 +63,8 @@ void connection_set::submit(transfer& what) noexcept {
   ++(*key)->uses;
   emit::key_used(log_, (*key)->id, what.id());
   table_.begin_post(what, c->number);
-  const posted answer = wire_.get(via, what.destination, what.bytes, what.remote_address, (*key)->handle,
-                                  what.region_handle_, what);
+  const posted answer =
+      wire_.get(via, what.destination, what.bytes, what.remote_address, (*key)->handle, what.region_handle_, what);
   table_.settle_post(what, answer);
 }
 
@@ -90,24 +90,19 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
     if (key.condemned && key.uses == 0) c->keys_to_destroy = true;
     if (c->state != connection_state::ready) mark_dirty(*c);
     if (status != 0)
-      why = c->endpoint_failed ? peer_error(*c, status)
-                               : fail_with_words(error_code::transfer_failed, "transport.get", wire_.words(status),
-                                                 what.id(), static_cast<std::uint64_t>(static_cast<std::int64_t>(status)))
-                                     .error();
+      why = c->endpoint_failed
+                ? peer_error(*c, status)
+                : fail_with_words(error_code::transfer_failed, "transport.get", wire_.words(status), what.id(),
+                                  static_cast<std::uint64_t>(static_cast<std::int64_t>(status)))
+                      .error();
   }
   transfer_outcome outcome = transfer_outcome::failed;
   switch (exit) {
     case operation_exit::inline_done:
-    case operation_exit::callback:
-      outcome = status == 0 ? transfer_outcome::ok : transfer_outcome::failed;
-      break;
-    case operation_exit::error:
-      outcome = transfer_outcome::failed;
-      break;
+    case operation_exit::callback: outcome = status == 0 ? transfer_outcome::ok : transfer_outcome::failed; break;
+    case operation_exit::error: outcome = transfer_outcome::failed; break;
     case operation_exit::refused:
-    case operation_exit::withdrawn:
-      outcome = transfer_outcome::never_started;
-      break;
+    case operation_exit::withdrawn: outcome = transfer_outcome::never_started; break;
     case operation_exit::swept:
       // One that was still queued was never handed over; the queue is emptied before the sweep, so there is none.
       outcome = transfer_outcome::indeterminate;
@@ -121,7 +116,9 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
 
 result<cached_key*> connection_set::key_for(connection& c, const transfer& what, wire_endpoint via) noexcept {
   for (cached_key* key = c.keys; key != nullptr; key = key->next)
-    if (!key->condemned && key->via == via && key->generation == what.generation && key->incarnation == what.incarnation && key->bytes == what.key) return key;
+    if (!key->condemned && key->via == via && key->generation == what.generation &&
+        key->incarnation == what.incarnation && key->bytes == what.key)
+      return key;
   if (c.key_count >= settings_.max_keys) {
     cached_key* oldest_idle = nullptr;
     for (cached_key* key = c.keys; key != nullptr; key = key->next)

@@ -262,21 +262,21 @@ transport_snapshot transport::snapshot() const noexcept {
 
 result<void> transport::submit_get(transfer& what) noexcept {
   if (!get_works()) return fail(error_code::not_configured, "transport.get");
-  if (what.bytes == 0 || what.destination == nullptr) return fail(error_code::out_of_range, "transport.get", 0, 0, what.bytes);
+  if (what.bytes == 0 || what.destination == nullptr)
+    return fail(error_code::out_of_range, "transport.get", 0, 0, what.bytes);
   if (what.incarnation != what.peer.incarnation)
     return fail(error_code::stale_key, "transport.get", what.peer.worker_id, what.generation, what.incarnation);
   switch (presence(what.peer)) {
-    case peer_presence::ready:
-      break;
+    case peer_presence::ready: break;
     case peer_presence::another_life:
       return fail(error_code::stale_key, "transport.get", what.peer.worker_id, what.generation, what.incarnation);
-    case peer_presence::absent:
-      return fail(error_code::unreachable, "transport.get", what.peer.worker_id);
+    case peer_presence::absent: return fail(error_code::unreachable, "transport.get", what.peer.worker_id);
   }
   const wire_region destination =
       get_uses_memh() && what.destination_region != 0 ? engine_->memory.handle_of(what.destination_region) : nullptr;
   engine_->connections.prepare(what, destination);
-  if (auto admitted = engine_->table.admit(what, operation_kind::get, what.peer, what.bytes); !admitted) return admitted;
+  if (auto admitted = engine_->table.admit(what, operation_kind::get, what.peer, what.bytes); !admitted)
+    return admitted;
   what.accepted();
   if (engine_->loop.submit(what)) return {};
   engine_->table.retract(what);
@@ -294,7 +294,8 @@ result<void> transport::when_failed(std::move_only_function<void()> told) noexce
 void transport::start_connect(connect_handler handler, std::string address, peer_id expected) {
   auto done = completion<result<peer_id>>::start(std::move(handler), engine_->host.executor(), "transport.connect");
   if (!done) return;
-  if (platform::heap_fault("transport.connect")) return done->complete(fail(error_code::out_of_memory, "transport.connect"));
+  if (platform::heap_fault("transport.connect"))
+    return done->complete(fail(error_code::out_of_memory, "transport.connect"));
   auto* const request = new (std::nothrow) connect_call(std::move(*done));
   if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.connect"));
   request->address.swap(address);
@@ -306,7 +307,8 @@ void transport::start_connect(connect_handler handler, std::string address, peer
 void transport::start_close(close_handler handler, peer_id peer, platform::time_point deadline) {
   auto done = completion<result<close_answer>>::start(std::move(handler), engine_->host.executor(), "transport.close");
   if (!done) return;
-  if (platform::heap_fault("transport.close")) return done->complete(fail(error_code::out_of_memory, "transport.close"));
+  if (platform::heap_fault("transport.close"))
+    return done->complete(fail(error_code::out_of_memory, "transport.close"));
   auto* const request = new (std::nothrow) close_call(std::move(*done));
   if (request == nullptr) return done->complete(fail(error_code::out_of_memory, "transport.close"));
   request->peer = peer;

@@ -136,7 +136,8 @@ class transport {
   auto async_revoke(peer_id peer, Token&& token) {
     return boost::asio::async_initiate<Token, void(result<revoke_answer>)>(
         [this](auto handler, peer_id whom) {
-          start_order(order_handler(std::move(handler)), whom, peer_order::what::revoke, death_evidence::told_by_operator);
+          start_order(order_handler(std::move(handler)), whom, peer_order::what::revoke,
+                      death_evidence::told_by_operator);
         },
         token, peer);
   }
@@ -146,7 +147,9 @@ class transport {
   template <class Token>
   auto async_teardown(platform::time_point deadline, Token&& token) {
     return boost::asio::async_initiate<Token, void(result<teardown_result>)>(
-        [this](auto handler, platform::time_point until) { start_teardown(teardown_handler(std::move(handler)), until); },
+        [this](auto handler, platform::time_point until) {
+          start_teardown(teardown_handler(std::move(handler)), until);
+        },
         token, deadline);
   }
 

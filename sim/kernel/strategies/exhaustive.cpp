@@ -74,7 +74,8 @@ bool exhaustive_strategy::been_here(const world& w, const choice_point& at, bool
   }
   const bool costs = keeps && bound_ < unbounded;
   const std::uint32_t current = costs ? w.fiber_at(at.current).index : state_cache::nobody;
-  return cache_.known(order_.state(), current, bound_ - spent_, static_cast<std::uint32_t>((looks * 0x9e3779b97f4a7c15u) >> 32));
+  return cache_.known(order_.state(), current, bound_ - spent_,
+                      static_cast<std::uint32_t>((looks * 0x9e3779b97f4a7c15u) >> 32));
 }
 
 // Operations whose whole effect is on their object. A wait also releases a lock, a post also makes work for others.

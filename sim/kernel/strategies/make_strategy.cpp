@@ -58,8 +58,8 @@ std::expected<std::unique_ptr<strategy>, std::string> make_pct(std::string_view 
   const std::string_view written_length = text.substr(comma + 1);
   const auto length = number(written_length, pct_strategy::length_max);
   if (!length || *length == 0)
-    return std::unexpected("the length of pct is '" + std::string(written_length) + "', not a number of choices from 1 to " +
-                           std::to_string(pct_strategy::length_max));
+    return std::unexpected("the length of pct is '" + std::string(written_length) +
+                           "', not a number of choices from 1 to " + std::to_string(pct_strategy::length_max));
   return std::make_unique<pct_strategy>(*depth, *length);
 }
 

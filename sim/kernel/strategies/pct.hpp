@@ -56,9 +56,9 @@ class pct_strategy final : public strategy {
   std::uint32_t length_ = 0;
   random_stream stream_;
   std::uint64_t choices_ = 0;
-  std::vector<change> changes_;      // in the order in which they are due
+  std::vector<change> changes_;  // in the order in which they are due
   std::size_t next_change_ = 0;
-  std::vector<priority> fibers_;     // by the number of the fiber; 0: not drawn yet
+  std::vector<priority> fibers_;  // by the number of the fiber; 0: not drawn yet
   priority time_ = 0;
   priority lowest_ = 0;
   mutable char name_[32] = "pct";

@@ -6,7 +6,10 @@ namespace holdfast::driver_probe {
 namespace {
 
 const char* word(ucs_status_t status) {
-  return status == UCS_OK ? "success" : status == UCS_INPROGRESS ? "nothing" : status == UCS_ERR_CANCELED ? "canceled" : "an error";
+  return status == UCS_OK             ? "success"
+         : status == UCS_INPROGRESS   ? "nothing"
+         : status == UCS_ERR_CANCELED ? "canceled"
+                                      : "an error";
 }
 
 void forced_without_mode(bench& b) {
@@ -178,12 +181,12 @@ void handler_after_close(bench& b) {
 }
 
 constexpr probe probes[] = {
-    {"close_flush", "F5", "A flush-close towards a peer that progresses:", over_both, rule::same, "clean close (7.8)", "",
-     &flushed},
+    {"close_flush", "F5", "A flush-close towards a peer that progresses:", over_both, rule::same, "clean close (7.8)",
+     "", &flushed},
     {"close_flush_peer", "F5", "The peer of a flush-close", over_tcp, rule::same, "loss of a peer (7.7)", "",
      &flushed_told},
-    {"close_flush_idle", "F7", "A flush-close with nothing outstanding, at a stopped peer,", over_both, rule::may, "", "",
-     &flushed_idle_stopped},
+    {"close_flush_idle", "F7", "A flush-close with nothing outstanding, at a stopped peer,", over_both, rule::may, "",
+     "", &flushed_idle_stopped},
     {"close_flush_stopped", "F7", "A flush-close with a GET outstanding at a stopped peer", over_both, rule::same,
      "close_timeout (4.5)", "", &flushed_stopped},
     {"close_force_none", "F8", "A forced close without error mode answers", through_memory, rule::same,
@@ -192,10 +195,10 @@ constexpr probe probes[] = {
      "no close is a fence (7.12)", "", &forced_posted},
     {"close_no_handler", "F5", "After a local close the error handler, when the peer dies,", over_tcp, rule::same,
      "one loss for each connection (TP-I19)", "", &handler_after_close},
-    {"destroy_flushing", "4.5", "Destroying a worker under a flush-close that waits, its request given back,", over_both,
-     rule::same, "the end of a teardown (7.13)", "", &destroyed_flushing},
-    {"destroy_forced", "F10", "Destroying a worker after a forced close under a GET, without a progress between,", over_tcp,
-     rule::same, "the end of a teardown (7.13)", "", &destroyed_forced},
+    {"destroy_flushing", "4.5", "Destroying a worker under a flush-close that waits, its request given back,",
+     over_both, rule::same, "the end of a teardown (7.13)", "", &destroyed_flushing},
+    {"destroy_forced", "F10", "Destroying a worker after a forced close under a GET, without a progress between,",
+     over_tcp, rule::same, "the end of a teardown (7.13)", "", &destroyed_forced},
     {"destroy_open", "4.5", "Destroying a worker with an endpoint that was never closed", over_both, rule::same,
      "parked endpoints (4.5)", "", &destroyed_open},
     {"destroy_outstanding_dead", "F10", "Destroying a worker with a GET outstanding at a dead peer", through_memory,

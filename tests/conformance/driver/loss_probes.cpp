@@ -34,7 +34,8 @@ void killed_posted(bench& b) {
   c.get(page, one);
   c.get(64 * 1024, two);
   b.strike(blow::kill);
-  const bool ended = c.p.progress_until([&] { return one.ended() && two.ended(); }, b.over_memory ? long_enough : 5 * second);
+  const bool ended =
+      c.p.progress_until([&] { return one.ended() && two.ended(); }, b.over_memory ? long_enough : 5 * second);
   if (!ended) {
     answer(b, "never");
     c.p.destroy_worker();
@@ -51,7 +52,7 @@ void killed_status(bench& b) {
   client c(b);
   b.strike(blow::kill);
   require(c.p.progress_until([&] { return c.p.errors != 0; }), "nothing was told");
-  answer(b, c.p.last_error == UCS_ERR_CONNECTION_RESET    ? "connection reset"
+  answer(b, c.p.last_error == UCS_ERR_CONNECTION_RESET   ? "connection reset"
             : c.p.last_error == UCS_ERR_ENDPOINT_TIMEOUT ? "endpoint timeout"
                                                          : "another error");
   c.end(false);
@@ -101,8 +102,7 @@ void close_after_loss(bench& b) {
 void peer_with_memory(bench& b) {
   // The peer's worker address, with shared memory allowed on both sides, and error mode PEER.
   client c(b);
-  const ucp_ep_h guarded =
-      c.p.connect_worker(std::span(b.shared.worker).first(b.shared.worker_bytes), true);
+  const ucp_ep_h guarded = c.p.connect_worker(std::span(b.shared.worker).first(b.shared.worker_bytes), true);
   if (c.p.created != UCS_OK) {
     answer(b, "no endpoint");
   } else {

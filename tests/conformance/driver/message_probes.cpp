@@ -83,7 +83,10 @@ void descriptor(bench& b) {
   const bool ended = c.p.progress_until([&] { return sent.ended(); });
   const bool as_descriptor = c.p.progress_until([&] { return b.shared.descriptors.load() != 0; });
   answer(b, "%s; refused, the send ends with %s", as_descriptor ? "a descriptor" : "data",
-         !ended ? "nothing" : sent.status == UCS_OK ? "success" : sent.status == UCS_ERR_REJECTED ? "that status" : "another error");
+         !ended                            ? "nothing"
+         : sent.status == UCS_OK           ? "success"
+         : sent.status == UCS_ERR_REJECTED ? "that status"
+                                           : "another error");
   c.end();
 }
 
@@ -115,8 +118,10 @@ constexpr probe probes[] = {
      "control messages (7.14)", "", &eager_is_data},
     {"message_early", "7.5", "A message sent before the connection stands is", over_both, rule::same,
      "hello is the first message (7.5)", "", &before_connected},
-    {"message_early_exit", "7.5", "Sending before the connection stands answers", over_both, rule::may, "", "", &early_exit},
-    {"message_header", "7.1", "Room for a header of messages:", over_both, rule::same, "start-up (7.1)", "", &header_room},
+    {"message_early_exit", "7.5", "Sending before the connection stands answers", over_both, rule::may, "", "",
+     &early_exit},
+    {"message_header", "7.1", "Room for a header of messages:", over_both, rule::same, "start-up (7.1)", "",
+     &header_room},
     {"message_reply", "7.5", "The reply endpoint of a message is", over_tcp, rule::same,
      "the wire knows its endpoints by handle", "", &reply_endpoint},
     {"message_reply_flag", "7.5", "The reply endpoint of a message sent without the flag is", over_both, rule::same,

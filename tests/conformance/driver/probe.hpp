@@ -49,7 +49,7 @@ struct board {
   std::atomic<std::uint32_t> errors{0};    // error handlers that ran at the owner
   std::atomic<std::uint32_t> messages{0};  // that the owner's handler got
   std::atomic<std::uint32_t> refuse_descriptors{0};
-  std::atomic<std::uint32_t> descriptors{0};  // messages that came as a rendezvous descriptor
+  std::atomic<std::uint32_t> descriptors{0};    // messages that came as a rendezvous descriptor
   std::atomic<std::uint32_t> replies_known{0};  // messages whose reply endpoint was the endpoint that the owner made
   std::atomic<std::uint32_t> replies_other{0};
   std::atomic<std::uint32_t> handler_outside{0};  // callbacks outside progress

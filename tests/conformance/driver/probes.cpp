@@ -10,8 +10,8 @@ namespace holdfast::driver_probe {
 std::span<const probe* const> all_probes() {
   static const std::vector<const probe*> all = [] {
     std::vector<const probe*> found;
-    for (const auto some : {progress_probes(), endpoint_probes(), loss_probes(), transfer_probes(), message_probes(),
-                            memory_probes()}) {
+    for (const auto some :
+         {progress_probes(), endpoint_probes(), loss_probes(), transfer_probes(), message_probes(), memory_probes()}) {
       for (const probe& p : some) found.push_back(&p);
     }
     std::ranges::sort(found, {}, [](const probe* p) { return std::string_view(p->name); });

@@ -222,9 +222,7 @@ ucp_mem_h process::map(std::byte* base, std::size_t bytes, ucs_status_t* status)
   return handle;
 }
 
-void process::unmap(ucp_mem_h handle) {
-  require(ucp.ucp_mem_unmap(context, handle) == UCS_OK, "an unmap that failed");
-}
+void process::unmap(ucp_mem_h handle) { require(ucp.ucp_mem_unmap(context, handle) == UCS_OK, "an unmap that failed"); }
 
 std::uint32_t process::pack(ucp_mem_h handle, std::span<std::byte> into) {
   void* packed = nullptr;

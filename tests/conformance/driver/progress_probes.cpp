@@ -87,7 +87,10 @@ void port_taken(bench& b) {
   ucp_listener_h first = p.listener;
   process second_one(b);
   const ucs_status_t status = second_one.listen(port);
-  answer(b, "%s; port 0 became %s", status == UCS_OK ? "both listen" : status == UCS_ERR_BUSY ? "busy" : "an error",
+  answer(b, "%s; port 0 became %s",
+         status == UCS_OK         ? "both listen"
+         : status == UCS_ERR_BUSY ? "busy"
+                                  : "an error",
          port == 0 ? "none" : "a port");
   if (status != UCS_OK) second_one.listener = nullptr;
   p.listener = first;
@@ -106,8 +109,8 @@ constexpr probe probes[] = {
      "connection attempts end (4.4)", "", &nobody},
     {"connect_rejected", "F21", "An endpoint whose connection request is rejected:", over_tcp, rule::same,
      "connection attempts end (4.4)", "", &accept_or_reject},
-    {"listen_taken", "7.4", "A listener on a port that is taken answers", over_tcp, rule::same, "start-up says why (7.4)",
-     "", &port_taken},
+    {"listen_taken", "7.4", "A listener on a port that is taken answers", over_tcp, rule::same,
+     "start-up says why (7.4)", "", &port_taken},
 };
 
 }  // namespace

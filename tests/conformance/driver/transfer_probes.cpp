@@ -82,7 +82,10 @@ void unmapped_at_owner(bench& b) {
   c.clear();
   ucs_status_t status = UCS_INPROGRESS;
   const bool ended = c.get_and_wait(page, &status);
-  answer(b, !ended ? "does not end" : status != UCS_OK ? "fails" : c.right(page) ? "brings the bytes" : "brings other bytes");
+  answer(b, !ended             ? "does not end"
+            : status != UCS_OK ? "fails"
+            : c.right(page)    ? "brings the bytes"
+                               : "brings other bytes");
   c.end();
 }
 
@@ -94,7 +97,10 @@ void foreign_range(bench& b) {
   const bool ended = c.p.progress_until([&] { return got.ended(); });
   bool right = true;
   for (std::size_t i = 0; i < page; ++i) right = right && c.to[i] == pattern(i + offered_bytes / 2);
-  answer(b, !ended ? "does not end" : got.status != UCS_OK ? "fails" : right ? "brings the bytes" : "brings other bytes");
+  answer(b, !ended                 ? "does not end"
+            : got.status != UCS_OK ? "fails"
+            : right                ? "brings the bytes"
+                                   : "brings other bytes");
   c.end();
 }
 
@@ -141,7 +147,8 @@ void equal_keys(bench& b, command how) {
   const auto before = b.shared.key;
   const std::uint32_t bytes = b.shared.key_bytes;
   c.ask(how);
-  const bool equal = bytes == b.shared.key_bytes && std::equal(before.begin(), before.begin() + bytes, b.shared.key.begin());
+  const bool equal =
+      bytes == b.shared.key_bytes && std::equal(before.begin(), before.begin() + bytes, b.shared.key.begin());
   answer(b, equal ? "equal" : "different");
   c.end();
 }
@@ -187,11 +194,12 @@ constexpr probe probes[] = {
      "lanes count as emulated (7.6)", "", &quiet_owner},
     {"get_range", "F14", "A GET beside the registered range, of pages that the owner has,", over_both, rule::same,
      "references are trusted, not keys (7.20)", "", &foreign_range},
-    {"key_again", "7.9", "Keys of one range, registered, deregistered and registered again, are", over_both, rule::may, "",
-     "", &equal_again},
+    {"key_again", "7.9", "Keys of one range, registered, deregistered and registered again, are", over_both, rule::may,
+     "", "", &equal_again},
     {"key_fresh", "7.9", "A GET with the key of a second registration of the same range", over_both, rule::same,
      "key cache by incarnation and generation (7.9)", "", &fresh_key},
-    {"key_other", "7.9", "Keys of two ranges that are registered at once are", over_both, rule::may, "", "", &equal_other},
+    {"key_other", "7.9", "Keys of two ranges that are registered at once are", over_both, rule::may, "", "",
+     &equal_other},
     {"key_zeros", "7.9", "A key of 64 zero bytes is", over_both, rule::may, "", "", &key_of_nothing},
 };
 

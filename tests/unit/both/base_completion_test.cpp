@@ -29,7 +29,8 @@ class operation {
   auto async_ask(Token&& token) {
     return boost::asio::async_initiate<Token, void(answer)>(
         [this](auto handler) {
-          held = answer_completion::start(answer_completion::handler_type(std::move(handler)), host_.executor(), "test");
+          held =
+              answer_completion::start(answer_completion::handler_type(std::move(handler)), host_.executor(), "test");
           started.add();
         },
         token);

@@ -26,7 +26,8 @@ struct log_of_turns {
   counter inside;
 };
 
-task<result<wait_end>> take_and_note(task_context, turn* t, log_of_turns* notes, int who, platform::time_point deadline) {
+task<result<wait_end>> take_and_note(task_context, turn* t, log_of_turns* notes, int who,
+                                     platform::time_point deadline) {
   auto held = co_await t->take(deadline);
   if (!held) co_return held.error();
   // Guarded by the turn itself.
@@ -191,10 +192,11 @@ TEST(Turn, WhoGivesUpIsOutOfTheQueueAndTheNextIsServed) {
           kept_completion<result<wait_end>> cancelled;
           kept_completion<result<wait_end>> late;
           kept_completion<result<wait_end>> patient;
-          expect(start_here(take_and_note(at.context("test", asked.get()), &t, &notes, 0, platform::never), cancelled) &&
-                     start_here(take_and_note(at.context(), &t, &notes, 1, at.in(platform::duration(20'000))), late) &&
-                     start_here(take_and_note(at.context(), &t, &notes, 2, platform::never), patient),
-                 "tasks begin");
+          expect(
+              start_here(take_and_note(at.context("test", asked.get()), &t, &notes, 0, platform::never), cancelled) &&
+                  start_here(take_and_note(at.context(), &t, &notes, 1, at.in(platform::duration(20'000))), late) &&
+                  start_here(take_and_note(at.context(), &t, &notes, 2, platform::never), patient),
+              "tasks begin");
           {
             team others;
             others.start([&] { asked->request(); });

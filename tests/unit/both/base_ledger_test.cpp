@@ -76,8 +76,10 @@ TEST(Ledger, RaisesAboveTheCeilingAndNeverLowers) {
     capacity_ledger ledger(1, 100, at.log);
     auto one = ledger.reserve(60);
     expect(one->raise_to(60) && one->raise_to(100), "up to the ceiling is within it");
-    expect(!one->raise_to(130) && one->bytes() == 130 && ledger.snapshot().charged_bytes == 130, "above is charged, too");
-    expect(!one->raise_to(10) && one->bytes() == 130 && ledger.snapshot().charged_bytes == 130, "lowering changes nothing");
+    expect(!one->raise_to(130) && one->bytes() == 130 && ledger.snapshot().charged_bytes == 130,
+           "above is charged, too");
+    expect(!one->raise_to(10) && one->bytes() == 130 && ledger.snapshot().charged_bytes == 130,
+           "lowering changes nothing");
     expect(!ledger.reserve(1).has_value(), "above the ceiling there is no room");
     grant charge = one->commit();
     expect(!*one && charge.bytes() == 130 && ledger.snapshot().charged_bytes == 130 &&

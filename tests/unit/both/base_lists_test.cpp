@@ -103,7 +103,9 @@ TEST(IntrusivePtr, TheLastOwnerDeletes) {
     first.reset();
     second = nullptr;
     expect(gone == 0, "one owner keeps it");
-    { const intrusive_ptr<plain> last = std::move(const_cast<intrusive_ptr<plain>&>(third)); }
+    {
+      const intrusive_ptr<plain> last = std::move(const_cast<intrusive_ptr<plain>&>(third));
+    }
     expect(gone == 1 && !third, "the last one deletes it once");
   });
 }

@@ -23,7 +23,8 @@ using conformance::team;
 
 /// A runtime's worth of surroundings.
 struct surroundings {
-  explicit surroundings(platform::host& on) : host(on), log(on.clock()), environment(on.executor(), on.clock(), log, frames) {}
+  explicit surroundings(platform::host& on)
+      : host(on), log(on.clock()), environment(on.executor(), on.clock(), log, frames) {}
   task_context context(const char* operation = "test", cancellation* asked = nullptr) const noexcept {
     return task_context(environment, operation, asked);
   }

@@ -91,8 +91,8 @@ task<result<int>> holding(task_context, sentinel held, std::shared_ptr<question>
   co_return *answer;
 }
 
-task<result<int>> holding_parent(task_context context, sentinel held, sentinel for_child, std::shared_ptr<question> asked,
-                                 platform::time_point until) {
+task<result<int>> holding_parent(task_context context, sentinel held, sentinel for_child,
+                                 std::shared_ptr<question> asked, platform::time_point until) {
   auto answer = co_await holding(context, std::move(for_child), std::move(asked), until);
   const sentinel local = std::move(held);
   co_return answer;

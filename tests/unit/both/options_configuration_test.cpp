@@ -160,9 +160,9 @@ TEST(OptionsConfiguration, TheStructsHaveTheDefaultsOfTheTable) {
 
 TEST(OptionsConfiguration, WhatIsConfiguredArrivesInTheStructs) {
   sources given;
-  given.arguments = {named("pinned.arena_reclaim_after", "3s"), named("transport.listen_address", "[::1]:0"),
-                     named("transport.progress_spin", "1ms"),   named("runtime.recorded_level", "warn"),
-                     named("transport.transports", "tcp,self"), named("pinned.scrub_on_free", "true"),
+  given.arguments = {named("pinned.arena_reclaim_after", "3s"),   named("transport.listen_address", "[::1]:0"),
+                     named("transport.progress_spin", "1ms"),     named("runtime.recorded_level", "warn"),
+                     named("transport.transports", "tcp,self"),   named("pinned.scrub_on_free", "true"),
                      named("transport.devices", "eth0, mlx5_0:1")};
   const auto read = resolve(given);
   ASSERT_TRUE(read) << all_of(read.error());

@@ -37,7 +37,8 @@ TEST(PinnedGet, EndsWithTheBufferAndItsBytes) {
     kept<answer> told;
     start(at, told, at.must_alloc(100));
     const pinned::get_request& asked = at.device->oldest_get();
-    expect(asked.peer == peer && asked.bytes == 100 && asked.destination_region != 0, "the request says what and where");
+    expect(asked.peer == peer && asked.bytes == 100 && asked.destination_region != 0,
+           "the request says what and where");
     expect(at.memory->in_flight_transfers() == 1, "it is held");
     at.device->end_get(pinned::get_outcome::ok);
     auto& ended = told.wait();

@@ -204,7 +204,8 @@ TEST(PinnedReclaim, AShutdownAsksAgainForWhatWasRefusedWhileItsDeadlineLasts) {
     at.memory->async_shutdown(at.around.in(long_time), ended.handler());
     at.device->unmaps_answered.wait_for(1);
     at.device->answer_unmaps(pinned::unmap_verdict::confirmed);
-    expect(ended.wait() && ended.wait()->arenas_confirmed == 1 && ended.wait()->arenas_refused == 0, "confirmed in the end");
+    expect(ended.wait() && ended.wait()->arenas_confirmed == 1 && ended.wait()->arenas_refused == 0,
+           "confirmed in the end");
     expect(at.charged() == 0, "and given back");
   });
 }
@@ -267,7 +268,8 @@ TEST(PinnedReclaim, WhoWaitsUnderPressureIsRefusedWhenTheAnswerMakesNoRoom) {
     at.device->answer_unmaps(pinned::unmap_verdict::unknown);
     at.must_alloc(granule).reset();
     const auto large = at.alloc(60 * granule);
-    expect(!large && large.error().code == error_code::budget_exceeded, "an unmap that is not confirmed keeps its charge");
+    expect(!large && large.error().code == error_code::budget_exceeded,
+           "an unmap that is not confirmed keeps its charge");
     expect(at.charged() == 16 * granule, "as before");
   });
 }

@@ -246,8 +246,9 @@ TEST(PinnedSnapshot, SumsAreThoseOfItsLists) {
     expect(seen.budget.registered_bytes == 56 * granule, "the books");
     expect(seen.arenas[0].free_bytes == 13 * granule, "free and granted are the arena");
     const std::string text = seen.to_json();
-    expect(text.find("\"arena_count\": 2") != std::string::npos && text.find("\"dedicated\": true") != std::string::npos,
-           "as text");
+    expect(
+        text.find("\"arena_count\": 2") != std::string::npos && text.find("\"dedicated\": true") != std::string::npos,
+        "as text");
   });
 }
 

@@ -50,12 +50,24 @@ class test_device final : public pinned::backend {
   }
 
   // What it does with requests.
-  void hold_maps(bool held) { set([&] { maps_held_ = held; }); }
-  void hold_unmaps(bool held) { set([&] { unmaps_held_ = held; }); }
-  void fail_maps(std::optional<error_code> code) { set([&] { map_failure_ = code; }); }
-  void register_less(bool less) { set([&] { less_ = less; }); }
-  void answer_unmaps(pinned::unmap_verdict verdict) { set([&] { verdict_ = verdict; }); }
-  void refuse_gets(std::optional<error_code> code) { set([&] { get_refusal_ = code; }); }
+  void hold_maps(bool held) {
+    set([&] { maps_held_ = held; });
+  }
+  void hold_unmaps(bool held) {
+    set([&] { unmaps_held_ = held; });
+  }
+  void fail_maps(std::optional<error_code> code) {
+    set([&] { map_failure_ = code; });
+  }
+  void register_less(bool less) {
+    set([&] { less_ = less; });
+  }
+  void answer_unmaps(pinned::unmap_verdict verdict) {
+    set([&] { verdict_ = verdict; });
+  }
+  void refuse_gets(std::optional<error_code> code) {
+    set([&] { get_refusal_ = code; });
+  }
   pinned::capabilities& capabilities() { return capabilities_; }
 
   // What happened.
@@ -110,8 +122,8 @@ class test_device final : public pinned::backend {
       if (!maps_held_ && !maps_.empty()) {
         pinned::map_request* const request = maps_.front();
         maps_.erase(maps_.begin());
-        result<pinned::mapped_range> mapped = pinned::mapped_range{++last_region_, request->address,
-                                                                   less_ ? granule : request->bytes, {}};
+        result<pinned::mapped_range> mapped =
+            pinned::mapped_range{++last_region_, request->address, less_ ? granule : request->bytes, {}};
         if (map_failure_) mapped = fail(*map_failure_, "test.map");
         lock.unlock();
         request->mapped(mapped);
@@ -181,8 +193,10 @@ inline pinned::settings small_settings() {
 struct small_pool {
   explicit small_pool(platform::host& host, std::uint64_t budget = 256 * granule,
                       const pinned::settings& options = small_settings())
-      : around(host), log(host.clock(), 1 << 14, event_level::trace),
-        environment(host.executor(), host.clock(), log, frames), ledger(1, budget, log),
+      : around(host),
+        log(host.clock(), 1 << 14, event_level::trace),
+        environment(host.executor(), host.clock(), log, frames),
+        ledger(1, budget, log),
         device(std::make_unique<test_device>()),
         memory(std::make_unique<pinned::memory>(
             *pinned::memory::create(1, host.pages(), environment, ledger, *device, options))) {

@@ -78,7 +78,8 @@ TEST(Runtime, LivesAndEndsWithNothingLeft) {
     expect(report && report->clean() && report->witnessed && report->pinned.arenas_confirmed == 1, "a clean end");
     expect(report && report->to_json().find("\"clean\": true") != std::string::npos, "as text");
     const auto again = rt.async_shutdown(rt.now() + long_time, block);
-    expect(again && again->clean() && events(rt, event_id::witness_issued) == 1, "the second call gets the same report");
+    expect(again && again->clean() && events(rt, event_id::witness_issued) == 1,
+           "the second call gets the same report");
     expect(events(rt, event_id::block_freed) == 1 && events(rt, event_id::block_leaked) == 0, "the pages went back");
   });
 }

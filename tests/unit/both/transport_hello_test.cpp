@@ -19,7 +19,8 @@ using transport::encoded_hello;
 using transport::hello;
 using transport::hello_refusal;
 
-constexpr std::array<std::byte, 5> some_address{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0xff}};
+constexpr std::array<std::byte, 5> some_address{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                                                std::byte{0xff}};
 
 hello sample() {
   hello message;

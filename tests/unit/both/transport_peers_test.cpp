@@ -53,7 +53,8 @@ TEST(transport_peers, burying_a_life_that_nobody_heard_of_leaves_the_one_that_li
 
 TEST(transport_peers, of_a_names_older_lives_the_last_64_are_remembered) {
   incarnation_history lives(8);
-  for (std::uint64_t life = 1; life <= incarnation_history::remembered_max + 2; ++life) ASSERT_TRUE(lives.accept({1, life}));
+  for (std::uint64_t life = 1; life <= incarnation_history::remembered_max + 2; ++life)
+    ASSERT_TRUE(lives.accept({1, life}));
   EXPECT_EQ(lives.judge({1, 1}), verdict::newer) << "forgotten";
   EXPECT_EQ(lives.judge({1, 2}), verdict::old);
 }

@@ -41,7 +41,8 @@ TEST(BaseHeap, ATaskWithoutAFrameEndsWithAnErrorWhenItIsAwaited) {
     kept_completion<result<int>> ended;
     expect(start(with_child(at.context()), ended), "the parent begins");
     const auto& got = ended.wait();
-    expect(!got && got.error().code == error_code::out_of_memory && std::string_view(got.error().operation) == "base.frame",
+    expect(!got && got.error().code == error_code::out_of_memory &&
+               std::string_view(got.error().operation) == "base.frame",
            "the child ends with out_of_memory");
     expect(at.frames.frames_out() == 0, "no frame is left");
   });

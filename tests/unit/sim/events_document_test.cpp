@@ -17,8 +17,8 @@ std::string section(std::string_view title, std::span<const holdfast::event_desc
   std::ostringstream out;
   out << "\n## " << title << "\n\n| Event | Level | Subject | Says | Fields |\n| --- | --- | --- | --- | --- |\n";
   for (const auto& event : table) {
-    out << "| `" << event.name << "` | " << levels[static_cast<unsigned>(event.level)] << " | " << event.subject << " | "
-        << event.sentence << " |";
+    out << "| `" << event.name << "` | " << levels[static_cast<unsigned>(event.level)] << " | " << event.subject
+        << " | " << event.sentence << " |";
     for (unsigned i = 0; i < event.field_count; ++i) {
       std::string field(event.fields[i]);
       for (std::size_t bar = field.find('|'); bar != std::string::npos; bar = field.find('|', bar + 2))
@@ -34,8 +34,10 @@ std::string page() {
   return "# Events\n\nEvery event of the core (`core/holdfast/telemetry/events.def`) and of the simulated hardware "
          "(`sim/kernel/hardware_events.def`), generated from those tables by the test `EventsDocument`.\n\nA field is "
          "written as name and type: `id` a number issued by its owner, `bytes`, `granules` (4096 bytes), `count`, `ns` "
-         "absolute nanoseconds of the host's clock, `status` a signed driver status, `flag`, or one of the names listed.\n" +
-         section("Core", holdfast::event_table()) + section("Simulated hardware", holdfast::sim::hardware_event_table());
+         "absolute nanoseconds of the host's clock, `status` a signed driver status, `flag`, or one of the names "
+         "listed.\n" +
+         section("Core", holdfast::event_table()) +
+         section("Simulated hardware", holdfast::sim::hardware_event_table());
 }
 
 TEST(EventsDocument, ThePageIsWhatTheTablesSay) {
@@ -64,7 +66,8 @@ TEST(EventsDocument, EveryFieldHasANameAndAKnownType) {
         const std::size_t colon = field.find(':');
         ASSERT_NE(colon, std::string_view::npos) << event.name << ": " << field;
         const std::string_view type = field.substr(colon + 1);
-        EXPECT_TRUE(types.contains(type) || (type.starts_with("enum(") && type.ends_with(")"))) << event.name << ": " << field;
+        EXPECT_TRUE(types.contains(type) || (type.starts_with("enum(") && type.ends_with(")")))
+            << event.name << ": " << field;
       }
 }
 

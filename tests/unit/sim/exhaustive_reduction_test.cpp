@@ -117,7 +117,8 @@ std::function<std::function<std::string()>(host&)> one_mutex(int fibers, int tim
 std::function<std::function<std::string()>(host&)> drawn_program(std::uint64_t seed) {
   return [seed](host& a) -> std::function<std::string()> {
     struct state {
-      holdfast::platform::mutex locks[2] = {holdfast::platform::mutex(shared_lock), holdfast::platform::mutex(own_lock)};
+      holdfast::platform::mutex locks[2] = {holdfast::platform::mutex(shared_lock),
+                                            holdfast::platform::mutex(own_lock)};
       holdfast::platform::condition_variable condition;
       holdfast::platform::atomic<int> values[2]{};
       int plain[2] = {0, 0};  // each under its lock
@@ -162,7 +163,8 @@ std::function<std::function<std::string()>(host&)> drawn_program(std::uint64_t s
             case 6:
               all->locks[0].lock();
               if (all->plain[0] < 1000)
-                saw(all->condition.wait_until(all->locks[0], holdfast::platform::time_point(std::chrono::nanoseconds(5))));
+                saw(all->condition.wait_until(all->locks[0],
+                                              holdfast::platform::time_point(std::chrono::nanoseconds(5))));
               all->locks[0].unlock();
               break;
           }

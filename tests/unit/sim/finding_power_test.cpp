@@ -51,7 +51,8 @@ int median_of_hunts(const char* bug, const std::string& strategy_text) {
   }
   std::ranges::sort(taken);
   const int median = taken[taken.size() / 2];
-  std::printf("%-9s %-8s median %4d, worst %5d schedules of 100 hunts\n", bug, strategy_text.c_str(), median, taken.back());
+  std::printf("%-9s %-8s median %4d, worst %5d schedules of 100 hunts\n", bug, strategy_text.c_str(), median,
+              taken.back());
   return median;
 }
 

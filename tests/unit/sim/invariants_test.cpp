@@ -126,14 +126,17 @@ struct opening {
   bool pressure = true;
 };
 told& open(told& t, const opening& how) {
-  return t.on_fiber(app).core(event_id::pool_opened, 1, how.reclaim_after_ns, how.retain, 5'000 * ms, how.retries, how.pressure);
+  return t.on_fiber(app).core(event_id::pool_opened, 1, how.reclaim_after_ns, how.retain, 5'000 * ms, how.retries,
+                              how.pressure);
 }
 // An arena of 1 MiB over block 5 (pages 50), region and generation 7, registration 70; span 9 of 2 granules is cut
 // before the publication.
 told& build(told& t, bool dedicated = false) {
   t.on_fiber(app).core(event_id::ledger_opened, 1, 4 * mib).core(event_id::ledger_reserved, 1, mib, mib);
   t.device(hardware_event::pages_owned, 50, mib).core(event_id::block_allocated, 5, mib);
-  t.core(event_id::growth_claimed, 1, 5000).core(event_id::growth_started, 1, mib, dedicated, 5000).core(event_id::map_submitted, 5, mib);
+  t.core(event_id::growth_claimed, 1, 5000)
+      .core(event_id::growth_started, 1, mib, dedicated, 5000)
+      .core(event_id::map_submitted, 5, mib);
   t.on_fiber(registration).device(hardware_event::nic_registered, 70, 50, 0, mib);
   t.core(event_id::map_answered, 5, 7, mib, 1).core(event_id::ledger_committed, 1, mib, mib);
   t.core(event_id::span_granted, 9, 7, 0, 2, 5000, 254);
@@ -172,7 +175,9 @@ told& sweep(told& t, std::uint64_t mode = 0) {
 }
 told& unmap(told& t) {
   t.core(event_id::unmap_submitted, 7, 7, 1);
-  t.on_fiber(registration).device(hardware_event::nic_deregistered, 70, 50, mib).core(event_id::unmap_answered, 7, 7, 0);
+  t.on_fiber(registration)
+      .device(hardware_event::nic_deregistered, 70, 50, mib)
+      .core(event_id::unmap_answered, 7, 7, 0);
   return t;
 }
 told& settle(told& t) {
@@ -202,7 +207,8 @@ TEST(invariants, hold_over_a_whole_life) {
   told t;
   open(t, {.reclaim_after_ns = 20 * ms});
   build(t).core(event_id::reference_made, 9, 7, 0, 5000, 1);
-  t.core(event_id::try_alloc_began, 1, 2 * mib).core(event_id::try_alloc_ended, 1, 0, static_cast<std::uint64_t>(error_code::busy));
+  t.core(event_id::try_alloc_began, 1, 2 * mib)
+      .core(event_id::try_alloc_ended, 1, 0, static_cast<std::uint64_t>(error_code::busy));
   start_get(t);
   finish_get(t);
   give_back(t);
@@ -226,7 +232,9 @@ TEST(invariants, hold_over_a_reclamation) {
   settle(t);
   t.core(event_id::ledger_refused, 1, 5000, 0, 4 * mib);
   sweep(t, 2).core(event_id::pressure_relieved, 1, 1, 0);
-  t.core(event_id::alloc_refused, 1, 1, 5000, over_budget).core(event_id::alloc_refused, 1, 0, 5 * mib, over_budget).rest();
+  t.core(event_id::alloc_refused, 1, 1, 5000, over_budget)
+      .core(event_id::alloc_refused, 1, 0, 5 * mib, over_budget)
+      .rest();
   invariants::look_at_gauge(t.looking(), 0, 0);
   EXPECT_EQ(t.broken(), "") << t.message();
 }

@@ -532,9 +532,7 @@ TEST(KernelWorld, AHostThatIsStartedAgainIsWhatItWasAndEventsOfItsEarlierLifeDoN
   sim::host& host = world.add_host("a");
   std::vector<std::uint32_t> seen;
   seen.reserve(8);  // what a fiber allocates is its host's
-  host.on_restart([&] {
-    host.spawn("main", [&] { seen.push_back(host.life()); });
-  });
+  host.on_restart([&] { host.spawn("main", [&] { seen.push_back(host.life()); }); });
   host.spawn("main", [&] {
     seen.push_back(host.life());
     host.at(3'000, [&] { seen.push_back(98); });

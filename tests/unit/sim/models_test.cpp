@@ -24,8 +24,8 @@ std::string read(const std::string& name) {
 TEST(models, are_drawn_in_the_documentation_as_they_are) {
   for (model* const m : all()) {
     const std::string name(m->name());
-    EXPECT_EQ(read(name + ".dot"), m->dot()) << "docs/models/" << name
-                                             << ".dot is stale: build/release/bin/holdfast-sim models --dot docs/models";
+    EXPECT_EQ(read(name + ".dot"), m->dot())
+        << "docs/models/" << name << ".dot is stale: build/release/bin/holdfast-sim models --dot docs/models";
     const std::string picture = read(name + ".svg");
     for (const std::string_view state : m->states())
       EXPECT_NE(picture.find(">" + std::string(state) + "<"), std::string::npos)
@@ -365,7 +365,9 @@ TEST_F(registration_model, refuses_pages_that_go_after_an_answer_that_proves_not
 
 TEST_F(registration_model, refuses_a_second_unmap_after_an_answer_that_proves_nothing) {
   map();
-  tell(event_id::unmap_submitted, 7, 7, 1).tell(event_id::unmap_answered, 7, 7, 2).tell(event_id::unmap_submitted, 7, 7, 2);
+  tell(event_id::unmap_submitted, 7, 7, 1)
+      .tell(event_id::unmap_answered, 7, 7, 2)
+      .tell(event_id::unmap_submitted, 7, 7, 2);
   EXPECT_EQ(broken(), "registration 5 of host a met \"unmap submitted\" in Unknown");
 }
 
@@ -379,7 +381,9 @@ TEST_F(reservation_model, follows_what_is_raised_and_spent) {
 }
 
 TEST_F(reservation_model, refuses_a_second_drop) {
-  tell(event_id::ledger_reserved, 1, 5, 5).tell(event_id::ledger_dropped, 1, 5, 0).tell(event_id::ledger_dropped, 1, 5, 0);
+  tell(event_id::ledger_reserved, 1, 5, 5)
+      .tell(event_id::ledger_dropped, 1, 5, 0)
+      .tell(event_id::ledger_dropped, 1, 5, 0);
   EXPECT_EQ(broken(), "5 bytes of ledger 1 of host a met \"dropped\", and no open reservation has as many");
 }
 
@@ -397,7 +401,9 @@ TEST_F(span_model, accepts_a_transfer_whose_caller_gave_up) {
 }
 
 TEST_F(span_model, accepts_a_late_end_of_a_transfer_of_unknown_fate) {
-  tell(event_id::hold_taken, 9, 7, 1).tell(event_id::span_quarantined, 9, 7, 1).tell(event_id::span_discharged, 9, 7, 1);
+  tell(event_id::hold_taken, 9, 7, 1)
+      .tell(event_id::span_quarantined, 9, 7, 1)
+      .tell(event_id::span_discharged, 9, 7, 1);
   tell(event_id::hold_dropped, 9, 7, 0).tell(event_id::span_released, 9, 7, 0, 1, 1);
   EXPECT_EQ(broken(), "");
 }

@@ -74,9 +74,11 @@ TEST(PctStrategy, FindsABugOfDepthDAtLeastAsOftenAsItPromises) {
         found += w.run() == run_end::violated;
         ASSERT_LE(w.choice_count(), length) << "the length is no bound of this program";
       }
-      std::printf("depth %u, %g threads, %u choices: found by %.4f of %llu runs, promised %.4f\n", depth, threads, length,
-                  static_cast<double>(found) / static_cast<double>(runs), static_cast<unsigned long long>(runs), promised);
-      EXPECT_GE(static_cast<double>(found), 200 - 4 * std::sqrt(200)) << "depth " << depth << ", bystanders " << bystanders;
+      std::printf("depth %u, %g threads, %u choices: found by %.4f of %llu runs, promised %.4f\n", depth, threads,
+                  length, static_cast<double>(found) / static_cast<double>(runs), static_cast<unsigned long long>(runs),
+                  promised);
+      EXPECT_GE(static_cast<double>(found), 200 - 4 * std::sqrt(200))
+          << "depth " << depth << ", bystanders " << bystanders;
     }
   }
 }

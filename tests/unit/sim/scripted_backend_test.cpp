@@ -148,7 +148,9 @@ class ScriptedBackend : public testing::Test {
   }
   bool tear_down() { return device->tear_down(INT64_MAX).has_value(); }
   std::move_only_function<void()> body_;
-  std::string violated() const { return world.violated() ? world.violated()->invariant + ": " + world.violated()->message : ""; }
+  std::string violated() const {
+    return world.violated() ? world.violated()->invariant + ": " + world.violated()->message : "";
+  }
 };
 
 TEST_F(ScriptedBackend, WithoutAFaultEverythingIsDoneAsAskedAndInTime) {
@@ -184,7 +186,9 @@ TEST_F(ScriptedBackend, WithoutAFaultEverythingIsDoneAsAskedAndInTime) {
 }
 
 TEST_F(ScriptedBackend, AMapCoversMoreOrLessThanAskedIfItsFaultSaysSo) {
-  plan({{"scripted.map", "a", 1, 1, "larger", 0}, {"scripted.map", "a", 2, 1, "short", 0}, {"scripted.map", "a", 3, 1, "short", 0}});
+  plan({{"scripted.map", "a", 1, 1, "larger", 0},
+        {"scripted.map", "a", 2, 1, "short", 0},
+        {"scripted.map", "a", 3, 1, "short", 0}});
   run([&] {
     std::byte* const base = pages(2);
     std::byte* const other = pages(2);
@@ -344,7 +348,8 @@ TEST_P(ScriptedGet, EndsAsItsFaultSays) {
     submit(get, region_of(base, 1), base, 100);
     pass(2 * options.get_ns);
     EXPECT_EQ(get.story, wanted.early);
-    EXPECT_TRUE(landed(base, wanted.landed_early) && (wanted.landed_early == 100 || !landed(base, wanted.landed_early + 1)));
+    EXPECT_TRUE(landed(base, wanted.landed_early) &&
+                (wanted.landed_early == 100 || !landed(base, wanted.landed_early + 1)));
     pass(600'000);
     EXPECT_EQ(get.story, wanted.late);
     EXPECT_TRUE(landed(base, wanted.landed_late));
@@ -356,13 +361,15 @@ TEST_P(ScriptedGet, EndsAsItsFaultSays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ScriptedGet,
-    testing::Values(get_case{"inline", "accepted ok", "accepted ok", "accepted ok", 100, 100},
-                    get_case{"failed", "accepted failed", "accepted failed", "accepted failed", 50, 50},
-                    get_case{"never", "accepted", "accepted", "accepted lost", 50, 50},
-                    get_case{"indeterminate", "accepted lost", "accepted lost", "accepted lost", 50, 100},
-                    get_case{"orphaned_ok", "accepted orphaned", "accepted orphaned ok", "accepted orphaned ok", 50, 100},
-                    get_case{"orphaned_failed", "accepted orphaned", "accepted orphaned failed", "accepted orphaned failed", 50, 50},
-                    get_case{"orphaned_never", "accepted orphaned", "accepted orphaned", "accepted orphaned lost", 50, 50}));
+    testing::Values(
+        get_case{"inline", "accepted ok", "accepted ok", "accepted ok", 100, 100},
+        get_case{"failed", "accepted failed", "accepted failed", "accepted failed", 50, 50},
+        get_case{"never", "accepted", "accepted", "accepted lost", 50, 50},
+        get_case{"indeterminate", "accepted lost", "accepted lost", "accepted lost", 50, 100},
+        get_case{"orphaned_ok", "accepted orphaned", "accepted orphaned ok", "accepted orphaned ok", 50, 100},
+        get_case{"orphaned_failed", "accepted orphaned", "accepted orphaned failed", "accepted orphaned failed", 50,
+                 50},
+        get_case{"orphaned_never", "accepted orphaned", "accepted orphaned", "accepted orphaned lost", 50, 50}));
 
 TEST_F(ScriptedBackend, ARefusedGetTouchesNothingAndOneThatNobodyWantsIsWithdrawn) {
   plan("scripted.get", "refused");
@@ -468,7 +475,8 @@ TEST_F(ScriptedBackend, WithoutAFencePagesThatWentBackTooEarlyAreReported) {
 }
 
 TEST_F(ScriptedBackend, ASilentEndLeavesAnswersForLater) {
-  plan({{"scripted.unmap", "a", 1, 1, "late", 300'000}, {"scripted.unmap", "a", 2, 1, "never", 0},
+  plan({{"scripted.unmap", "a", 1, 1, "late", 300'000},
+        {"scripted.unmap", "a", 2, 1, "never", 0},
         {"scripted.teardown", "a", 1, 1, "silent", 0}});
   run([&] {
     noted_unmap late, never;

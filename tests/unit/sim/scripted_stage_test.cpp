@@ -25,10 +25,10 @@ namespace {
 
 namespace sim = holdfast::sim;
 
-constexpr const char* names[] = {"unmap-refused",     "unmap-late",         "unmap-never",           "unmap-lies",
-                                 "growth-cancelled",  "shutdown-scripted",  "threads-at-the-edge",   "get-exits",
-                                 "cut-against-retire", "publish-against-close", "hold-against-shutdown", "two-misses",
-                                 "reclaim-churn",     "pressure",           "sweep-against-allocation"};
+constexpr const char* names[] = {
+    "unmap-refused",         "unmap-late",          "unmap-never",   "unmap-lies",         "growth-cancelled",
+    "shutdown-scripted",     "threads-at-the-edge", "get-exits",     "cut-against-retire", "publish-against-close",
+    "hold-against-shutdown", "two-misses",          "reclaim-churn", "pressure",           "sweep-against-allocation"};
 
 const sim::scenario& scenario(const char* name) {
   sim::add_builtin_scenarios();
@@ -43,10 +43,13 @@ std::string refusal_of(sim::plan plan) {
 }
 
 TEST(ScriptedStage, AnOpThatMakesNoSenseIsASentenceBeforeTheRun) {
-  EXPECT_NE(refusal_of({{{"a/app", "fetch", {}, {}}}, {}}).find("there is no such step; there are abandon, alloc"), std::string::npos);
+  EXPECT_NE(refusal_of({{{"a/app", "fetch", {}, {}}}, {}}).find("there is no such step; there are abandon, alloc"),
+            std::string::npos);
   EXPECT_NE(refusal_of({{{"b/app", "snapshot", {}, {}}}, {}}).find("there is one host, \"a\""), std::string::npos);
-  EXPECT_NE(refusal_of({{{"a/app", "get", {{"slot", 1}}, {}}}, {}}).find("it needs the number \"seed\""), std::string::npos);
-  EXPECT_NE(refusal_of({{{"a/app", "free", {{"slot", 64}}, {}}}, {}}).find("slot 64 is not in 0..63"), std::string::npos);
+  EXPECT_NE(refusal_of({{{"a/app", "get", {{"slot", 1}}, {}}}, {}}).find("it needs the number \"seed\""),
+            std::string::npos);
+  EXPECT_NE(refusal_of({{{"a/app", "free", {{"slot", 64}}, {}}}, {}}).find("slot 64 is not in 0..63"),
+            std::string::npos);
   EXPECT_NE(refusal_of({{{"a/app", "sleep", {{"ns", -1}}, {}}}, {}}).find("\"ns\" is negative"), std::string::npos);
   EXPECT_EQ(refusal_of({{{"a/app", "snapshot", {}, {}}}, {}}), "");
 }
@@ -82,7 +85,8 @@ TEST(ScriptedStage, EveryScenarioRunsCleanAndTheSameTwice) {
   for (const char* const name : names) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       const sim::run_outcome once = run(scenario(name), seed);
-      ASSERT_FALSE(once.wrong) << name << " seed " << seed << ": " << once.wrong->invariant << ": " << once.wrong->message;
+      ASSERT_FALSE(once.wrong) << name << " seed " << seed << ": " << once.wrong->invariant << ": "
+                               << once.wrong->message;
       ASSERT_EQ(once.fingerprint, run(scenario(name), seed).fingerprint) << name << " seed " << seed;
     }
   }

@@ -91,11 +91,36 @@ TEST(RandomStrategy, GivenTheWeightsItDrewRepeatsTheRun) {
 }
 
 TEST(MakeStrategy, RefusesWhatItDoesNotKnow) {
-  for (const char* text : {"", "luck", "fifo:", "fifo:1", "random:", "random:stay", "random:stay=", "random:stay=-1",
-                           "random:stay=1001", "random:go=1", "random:stay=1,,time=1", "random:stay=1,", "exhaustive",
-                           "exhaustive:", "exhaustive:65", "exhaustive:x", "replay", "random:stay=1,stay=2", "pct", "pct:",
-                           "pct:0", "pct:17", "pct:x", "pct:3,", "pct:3,0", "pct:3,x", "pct:3,1000000001", "pct:3,10,1",
-                           "pct:-1", "pct:3, 10"}) {
+  for (const char* text : {"",
+                           "luck",
+                           "fifo:",
+                           "fifo:1",
+                           "random:",
+                           "random:stay",
+                           "random:stay=",
+                           "random:stay=-1",
+                           "random:stay=1001",
+                           "random:go=1",
+                           "random:stay=1,,time=1",
+                           "random:stay=1,",
+                           "exhaustive",
+                           "exhaustive:",
+                           "exhaustive:65",
+                           "exhaustive:x",
+                           "replay",
+                           "random:stay=1,stay=2",
+                           "pct",
+                           "pct:",
+                           "pct:0",
+                           "pct:17",
+                           "pct:x",
+                           "pct:3,",
+                           "pct:3,0",
+                           "pct:3,x",
+                           "pct:3,1000000001",
+                           "pct:3,10,1",
+                           "pct:-1",
+                           "pct:3, 10"}) {
     const auto made = make_strategy(text);
     EXPECT_FALSE(made.has_value()) << text;
     EXPECT_NE(made.has_value() ? "" : made.error(), "") << text;

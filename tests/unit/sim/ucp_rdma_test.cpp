@@ -37,10 +37,12 @@ void own(sim::host& machine, board& shared, std::size_t bytes) {
   shared.address = reinterpret_cast<std::uint64_t>(base);
   shared.port = p.listen();
   ucp_ep_h ep = nullptr;
-  p.progress_until([&] {
-    if (!p.requests.empty()) ep = p.accept();
-    return shared.stage >= 2 || shared.stop;
-  }, 60 * second);
+  p.progress_until(
+      [&] {
+        if (!p.requests.empty()) ep = p.accept();
+        return shared.stage >= 2 || shared.stop;
+      },
+      60 * second);
   while (!shared.stop) {
     if (shared.stage == 3) {
       require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
@@ -113,63 +115,70 @@ std::string meet(cards& hosts, Body body) {
 TEST(UcpRdma, ASilentOwnersMemoryIsReadAndOverTheEmulatedLaneItIsNot) {
   for (const bool rdma : {true, false}) {
     cards hosts(1, false, rdma);
-    EXPECT_EQ(meet(hosts, [&](reader& r) {
-                outcome got;
-                r.get(large, got);
-                const bool ended = r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, second);
-                require(ended == rdma, "who needs the owner's progress");
-                if (rdma) require(got.status == UCS_OK && r.right(large), "its bytes");
-                if (!rdma) {
-                  outcome closed;
-                  ucp_ep_h ep = std::exchange(r.ep, nullptr);
-                  r.p.close(ep, true, closed);
-                  require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS && closed.status != UCS_INPROGRESS; }),
-                          "an end");
-                }
-              }),
+    EXPECT_EQ(meet(hosts,
+                   [&](reader& r) {
+                     outcome got;
+                     r.get(large, got);
+                     const bool ended = r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, second);
+                     require(ended == rdma, "who needs the owner's progress");
+                     if (rdma) require(got.status == UCS_OK && r.right(large), "its bytes");
+                     if (!rdma) {
+                       outcome closed;
+                       ucp_ep_h ep = std::exchange(r.ep, nullptr);
+                       r.p.close(ep, true, closed);
+                       require(r.p.progress_until(
+                                   [&] { return got.status != UCS_INPROGRESS && closed.status != UCS_INPROGRESS; }),
+                               "an end");
+                     }
+                   }),
               "");
   }
 }
 
 TEST(UcpRdma, BytesLandBeforeAnybodyProgressesAndTheCompletionWaitsForIt) {
   cards hosts;
-  EXPECT_EQ(meet(hosts, [](reader& r) {
-              outcome got;
-              r.get(large, got);
-              r.p.sleep(second / 10);
-              require(r.right(large) && got.calls == 0, "bytes, and no callback");
-              require(r.p.progress_until([&] { return got.calls == 1; }) && got.status == UCS_OK, "then the callback");
-            }),
+  EXPECT_EQ(meet(hosts,
+                 [](reader& r) {
+                   outcome got;
+                   r.get(large, got);
+                   r.p.sleep(second / 10);
+                   require(r.right(large) && got.calls == 0, "bytes, and no callback");
+                   require(r.p.progress_until([&] { return got.calls == 1; }) && got.status == UCS_OK,
+                           "then the callback");
+                 }),
             "");
 }
 
 TEST(UcpRdma, APausedOwnerIsReadToo) {
   cards hosts;
-  EXPECT_EQ(meet(hosts, [&](reader& r) {
-              sim::world& w = sim::world::current();
-              w.at(w.now(), [&] { hosts.a.pause(); });
-              r.p.sleep(1'000);
-              outcome got;
-              r.get(page, got);
-              require(r.p.progress_until([&] { return got.calls == 1; }) && got.status == UCS_OK, "served by the card");
-              w.at(w.now(), [&] { hosts.a.resume(); });
-            }),
+  EXPECT_EQ(meet(hosts,
+                 [&](reader& r) {
+                   sim::world& w = sim::world::current();
+                   w.at(w.now(), [&] { hosts.a.pause(); });
+                   r.p.sleep(1'000);
+                   outcome got;
+                   r.get(page, got);
+                   require(r.p.progress_until([&] { return got.calls == 1; }) && got.status == UCS_OK,
+                           "served by the card");
+                   w.at(w.now(), [&] { hosts.a.resume(); });
+                 }),
             "");
 }
 
 TEST(UcpRdma, ADeadKeyKillsItsEndpointAndWhatIsOutstandingEndsWithErrors) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     cards hosts(seed, true);
-    ASSERT_EQ(meet(hosts, [](reader& r) {
-                r.shared.stage = 3;
-                while (r.shared.stage == 3) r.p.sleep(10'000);
-                outcome one, two;
-                r.get(page, one);
-                r.get(page, two);
-                require(r.p.progress_until([&] { return one.calls + two.calls == 2; }), "both end");
-                require(one.status != UCS_OK && two.status != UCS_OK, "with errors");
-                require(r.p.errors == 1 && r.p.last_error == UCS_ERR_IO_ERROR, "and the endpoint failed, once");
-              }),
+    ASSERT_EQ(meet(hosts,
+                   [](reader& r) {
+                     r.shared.stage = 3;
+                     while (r.shared.stage == 3) r.p.sleep(10'000);
+                     outcome one, two;
+                     r.get(page, one);
+                     r.get(page, two);
+                     require(r.p.progress_until([&] { return one.calls + two.calls == 2; }), "both end");
+                     require(one.status != UCS_OK && two.status != UCS_OK, "with errors");
+                     require(r.p.errors == 1 && r.p.last_error == UCS_ERR_IO_ERROR, "and the endpoint failed, once");
+                   }),
               "")
         << seed;
   }
@@ -177,12 +186,13 @@ TEST(UcpRdma, ADeadKeyKillsItsEndpointAndWhatIsOutstandingEndsWithErrors) {
 
 TEST(UcpRdma, AnAccessBesideTheRegisteredRangeIsRefused) {
   cards hosts;
-  EXPECT_EQ(meet(hosts, [](reader& r) {
-              outcome got;
-              r.p.get(r.ep, r.to, page, r.shared.address + large, r.key, got);
-              require(r.p.progress_until([&] { return got.calls == 1 && r.p.errors == 1; }), "an end");
-              require(got.status != UCS_OK, "with an error");
-            }),
+  EXPECT_EQ(meet(hosts,
+                 [](reader& r) {
+                   outcome got;
+                   r.p.get(r.ep, r.to, page, r.shared.address + large, r.key, got);
+                   require(r.p.progress_until([&] { return got.calls == 1 && r.p.errors == 1; }), "an end");
+                   require(got.status != UCS_OK, "with an error");
+                 }),
             "");
 }
 
@@ -234,18 +244,20 @@ TEST(UcpRdma, AKeyOfAnEarlierRegistrationWithEqualBytesKillsTheEndpoint) {
 TEST(UcpRdma, AClosedQueuePairIsAFence) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     cards hosts(seed);
-    ASSERT_EQ(meet(hosts, [seed](reader& r) {
-                outcome got, closed;
-                r.get(large, got);
-                r.p.sleep(20'000 + static_cast<std::int64_t>(seed) * 5'000);
-                ucp_ep_h ep = std::exchange(r.ep, nullptr);
-                r.p.close(ep, true, closed);
-                // Whatever landed by now: from here on nothing does.
-                std::memset(r.to, 0, large);
-                r.p.sleep(second / 10);
-                for (std::size_t i = 0; i < large; ++i) require(r.to[i] == std::byte{0}, "a byte after the fence");
-                require(r.p.progress_until([&] { return got.calls == 1 && closed.status != UCS_INPROGRESS; }), "an end");
-              }),
+    ASSERT_EQ(meet(hosts,
+                   [seed](reader& r) {
+                     outcome got, closed;
+                     r.get(large, got);
+                     r.p.sleep(20'000 + static_cast<std::int64_t>(seed) * 5'000);
+                     ucp_ep_h ep = std::exchange(r.ep, nullptr);
+                     r.p.close(ep, true, closed);
+                     // Whatever landed by now: from here on nothing does.
+                     std::memset(r.to, 0, large);
+                     r.p.sleep(second / 10);
+                     for (std::size_t i = 0; i < large; ++i) require(r.to[i] == std::byte{0}, "a byte after the fence");
+                     require(r.p.progress_until([&] { return got.calls == 1 && closed.status != UCS_INPROGRESS; }),
+                             "an end");
+                   }),
               "")
         << seed;
   }
@@ -253,32 +265,35 @@ TEST(UcpRdma, AClosedQueuePairIsAFence) {
 
 TEST(UcpRdma, TheOwnersCloseEndsItsPeersAccess) {
   cards hosts;
-  EXPECT_EQ(meet(hosts, [](reader& r) {
-              r.shared.stage = 5;
-              while (r.shared.stage == 5) r.p.sleep(10'000);
-              outcome got;
-              r.get(page, got);
-              require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, 5 * second), "an end");
-              require(got.status != UCS_OK && !r.right(page), "without the bytes");
-            }),
+  EXPECT_EQ(meet(hosts,
+                 [](reader& r) {
+                   r.shared.stage = 5;
+                   while (r.shared.stage == 5) r.p.sleep(10'000);
+                   outcome got;
+                   r.get(page, got);
+                   require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, 5 * second), "an end");
+                   require(got.status != UCS_OK && !r.right(page), "without the bytes");
+                 }),
             "");
 }
 
 TEST(UcpRdma, APortThatComesBackEndsNothingAndOneThatStaysDownKillsTheQueuePair) {
   for (const bool back : {true, false}) {
     cards hosts;
-    EXPECT_EQ(meet(hosts, [&](reader& r) {
-                sim::world& w = sim::world::current();
-                w.at(w.now(), [&] { sim::nic_of(hosts.a).set_port(false); });
-                r.p.sleep(1'000);
-                outcome got;
-                r.get(page, got);
-                r.p.sleep(second / 10);
-                require(got.calls == 0 && !r.right(page), "nothing moves");
-                if (back) w.at(w.now(), [&] { sim::nic_of(hosts.a).set_port(true); });
-                require(r.p.progress_until([&] { return got.calls == 1; }, 5 * second), "an end");
-                require((got.status == UCS_OK) == back && r.p.errors == (back ? 0 : 1), "which depends on the port");
-              }),
+    EXPECT_EQ(meet(hosts,
+                   [&](reader& r) {
+                     sim::world& w = sim::world::current();
+                     w.at(w.now(), [&] { sim::nic_of(hosts.a).set_port(false); });
+                     r.p.sleep(1'000);
+                     outcome got;
+                     r.get(page, got);
+                     r.p.sleep(second / 10);
+                     require(got.calls == 0 && !r.right(page), "nothing moves");
+                     if (back) w.at(w.now(), [&] { sim::nic_of(hosts.a).set_port(true); });
+                     require(r.p.progress_until([&] { return got.calls == 1; }, 5 * second), "an end");
+                     require((got.status == UCS_OK) == back && r.p.errors == (back ? 0 : 1),
+                             "which depends on the port");
+                   }),
               "");
   }
 }
@@ -320,12 +335,13 @@ TEST(UcpRdma, DevicesFailAndPortsGoDownAsPlanned) {
   for (const char* const how : {"fatal", "port_down"}) {
     cards hosts;
     hosts.plan({{"nic.device", "b", 1, 1, how, 10'000'000}});
-    EXPECT_EQ(meet(hosts, [&](reader& r) {
-                outcome got;
-                r.get(page, got);
-                require(r.p.progress_until([&] { return got.calls == 1; }, 5 * second), "an end");
-                require((got.status == UCS_OK) == (std::string_view(how) == "port_down"), "as planned");
-              }),
+    EXPECT_EQ(meet(hosts,
+                   [&](reader& r) {
+                     outcome got;
+                     r.get(page, got);
+                     require(r.p.progress_until([&] { return got.calls == 1; }, 5 * second), "an end");
+                     require((got.status == UCS_OK) == (std::string_view(how) == "port_down"), "as planned");
+                   }),
               "")
         << how;
   }

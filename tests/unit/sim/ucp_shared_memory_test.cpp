@@ -343,8 +343,10 @@ TEST(UcpKeys, BytesOfAKeyThatIsGoneAreGivenOutAgainInSomeRunsAndInOthersNot) {
       require(ucp().ucp_mem_unmap(p.context, one) == UCS_OK, "an unmap that answers");
       one = p.map(base, page);
       p.pack(one, second_key);
-      if (first.key != other.key) seen[first.key == second_key.key] = true;
-      else empty = true;
+      if (first.key != other.key)
+        seen[first.key == second_key.key] = true;
+      else
+        empty = true;
       require(ucp().ucp_mem_unmap(p.context, one) == UCS_OK, "an unmap that answers");
       require(ucp().ucp_mem_unmap(p.context, two) == UCS_OK, "an unmap that answers");
       p.pages().free(base, 2 * page);
@@ -470,7 +472,8 @@ TEST(UcpSharedMemory, AReadThatNamesAnEndpointWhichItsOwnerClosedIsReported) {
       requester r(hosts.b, hosts.shared, page);
       back = r.p.worker_address();
       hosts.shared.stage = 2;
-      require(r.p.progress_until([&] { return hosts.shared.stage == 3; }, 60 * second), "an owner that knows the requester");
+      require(r.p.progress_until([&] { return hosts.shared.stage == 3; }, 60 * second),
+              "an owner that knows the requester");
       outcome got;
       r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
       r.p.progress_until([&] { return got.status != UCS_INPROGRESS; });

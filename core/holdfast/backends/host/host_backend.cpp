@@ -135,8 +135,7 @@ result<std::unique_ptr<host_backend>> host_backend::create(event_log& log, std::
   made->declared_.destroy_is_fence = true;
   made->declared_.unmap_verdict_reported = true;
   auto started = platform::thread::start("hf-register", [work = made->state_.get()] { work->run(); });
-  if (!started)
-    return fail(error_code::backend, "host.create", 0, static_cast<std::uint64_t>(started.error()));
+  if (!started) return fail(error_code::backend, "host.create", 0, static_cast<std::uint64_t>(started.error()));
   made->state_->thread = std::move(*started);
   return made;
 }

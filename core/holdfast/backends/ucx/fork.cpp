@@ -15,7 +15,8 @@ constexpr int verbs_fork_unneeded = 2;
 }  // namespace
 
 result<platform::fork_guard> protect_from_fork(std::string_view policy, bool device_lanes) noexcept {
-  if (!device_lanes || policy == "off") return device_lanes ? platform::fork_guard::none : platform::fork_guard::not_needed;
+  if (!device_lanes || policy == "off")
+    return device_lanes ? platform::fork_guard::none : platform::fork_guard::not_needed;
   platform::fork_guard found = platform::fork_guard::none;
   try {
     if (const auto verbs = platform::driver_library::open(verbs_library, {})) {
@@ -34,7 +35,8 @@ result<platform::fork_guard> protect_from_fork(std::string_view policy, bool dev
     return fail(error_code::out_of_memory, "ucx.fork");
   }
   if (found == platform::fork_guard::none && policy == "refuse")
-    return fail_with_words(error_code::absent, "ucx.fork", "ibv_fork_init refuses now; transport.fork_policy is refuse");
+    return fail_with_words(error_code::absent, "ucx.fork",
+                           "ibv_fork_init refuses now; transport.fork_policy is refuse");
   return found;
 }
 

@@ -40,17 +40,15 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
 
   ucp_table table;
   const char* missing = nullptr;
-#define HOLDFAST_UCP(function)                                                      \
+#define HOLDFAST_UCP(function)                                                            \
   table.function = reinterpret_cast<decltype(table.function)>(opened->symbol(#function)); \
   if (table.function == nullptr && missing == nullptr) missing = #function;
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
-#define HOLDFAST_UCP(function) \
-  table.function = reinterpret_cast<decltype(table.function)>(opened->symbol(#function));
+#define HOLDFAST_UCP(function) table.function = reinterpret_cast<decltype(table.function)>(opened->symbol(#function));
   HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
-  table.ucs_status_string =
-      reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
+  table.ucs_status_string = reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
   table.ucp_context_print_info =
       reinterpret_cast<decltype(table.ucp_context_print_info)>(opened->symbol("ucp_context_print_info"));
   char words[sizeof(error::words)];
@@ -62,8 +60,8 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
   unsigned major = 0, minor = 0, release = 0;
   table.ucp_get_version(&major, &minor, &release);
   if (major != UCP_API_MAJOR || minor < UCP_API_MINOR) {
-    std::snprintf(words, sizeof(words), "transport.ucx_library: it is UCX %u.%u.%u, wanted is %d.%d", major, minor, release, UCP_API_MAJOR,
-                  UCP_API_MINOR);
+    std::snprintf(words, sizeof(words), "transport.ucx_library: it is UCX %u.%u.%u, wanted is %d.%d", major, minor,
+                  release, UCP_API_MAJOR, UCP_API_MINOR);
     return fail_with_words(error_code::absent, "ucx.load", words);
   }
   return table;

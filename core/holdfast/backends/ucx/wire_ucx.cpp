@@ -66,7 +66,8 @@ constexpr std::size_t key_prefix_bytes = 2;
 class wire_ucx final : public transport::wire {
  public:
   /// `data_context`: for lanes through shared memory; null: there are none.
-  wire_ucx(const ucp_table& table, ucp_context_h context, ucp_context_h data_context, transport::wire_facts facts) noexcept
+  wire_ucx(const ucp_table& table, ucp_context_h context, ucp_context_h data_context,
+           transport::wire_facts facts) noexcept
       : ucp_(table), context_(context), data_context_(data_context), facts_(std::move(facts)) {
     ucp_.ucp_get_version(&versions_.major, &versions_.minor, &versions_.release);
     versions_.text = ucp_.ucp_get_version_string();
@@ -140,8 +141,8 @@ class wire_ucx final : public transport::wire {
   }
   void open_data_worker() noexcept;
   result<void> make_key(region_record& of, const ucp_mem_map_params_t& params, packed_key& key);
-  result<void> append_key(ucp_context_h context, ucp_mem_h handle,
-                          std::array<std::byte, packed_key::bytes_max>& bytes, std::size_t& used);
+  result<void> append_key(ucp_context_h context, ucp_mem_h handle, std::array<std::byte, packed_key::bytes_max>& bytes,
+                          std::size_t& used);
   void keep_address() noexcept;
   void forget(endpoint_record& endpoint) noexcept;
   void* cookie_of(ucp_ep_h handle) const noexcept;
@@ -218,7 +219,8 @@ result<void> wire_ucx::open_worker(wire_sink& sink) {
     return {};
   }
   destroy_worker();
-  if (narrow) return fail_with_words(error_code::absent, "ucx.worker", "transport.transports: no message header of 64 bytes");
+  if (narrow)
+    return fail_with_words(error_code::absent, "ucx.worker", "transport.transports: no message header of 64 bytes");
   return failed("ucx.worker", status);
 }
 
@@ -266,7 +268,8 @@ void wire_ucx::destroy_worker() noexcept {
 result<std::string> wire_ucx::listen(std::string_view address) {
   const auto where = parse_address(address);
   char setting[96];
-  std::snprintf(setting, sizeof(setting), "transport.listen_address %.*s", static_cast<int>(address.size()), address.data());
+  std::snprintf(setting, sizeof(setting), "transport.listen_address %.*s", static_cast<int>(address.size()),
+                address.data());
   if (!where) return fail_with_words(error_code::invalid_argument, "ucx.listen", setting);
   ucp_listener_params_t params{};
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
@@ -572,7 +575,8 @@ ucp_context_h open_data_context(const ucp_table& table, event_log& log, const st
 
 bool destroying_is_fence(const wire_settings& values) noexcept { return only_known(values.transports); }
 
-result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event_log& log, const wire_settings& values) {
+result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event_log& log,
+                                                   const wire_settings& values) {
   transport::wire_facts facts;
   facts.transports = values.transports;
   const auto failed = [&](const char* step, ucs_status_t status) {
@@ -628,7 +632,8 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   facts.thread_safe = status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE;
   // Keys of a device that the other context does not have could not be told from its own.
   ucp_context_h data_context = nullptr;
-  if (status == UCS_OK && values.shared_memory && only_known(values.transports)) data_context = open_data_context(table, log, values.devices);
+  if (status == UCS_OK && values.shared_memory && only_known(values.transports))
+    data_context = open_data_context(table, log, values.devices);
   if (data_context != nullptr) facts.transports.append(" and ").append(memory_transports);
   std::unique_ptr<transport::wire> made;
   if (status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE && !platform::heap_fault("ucx.wire"))
@@ -638,7 +643,8 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   table.ucp_cleanup(context);
   if (status != UCS_OK) return failed("ucx.context", status);
   if (attributes.thread_mode == UCS_THREAD_MODE_SINGLE)
-    return fail_with_words(error_code::absent, "ucx.context", "transport.ucx_library: UCX built without thread support");
+    return fail_with_words(error_code::absent, "ucx.context",
+                           "transport.ucx_library: UCX built without thread support");
   return fail(error_code::out_of_memory, "ucx.context", 0, sizeof(wire_ucx));
 }
 

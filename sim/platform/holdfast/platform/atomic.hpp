@@ -38,7 +38,7 @@ class atomic {
     return old;
   }
   HOLDFAST_UNWATCHED bool compare_exchange_strong(T& expected, T desired, std::memory_order = std::memory_order_seq_cst,
-                               std::memory_order = std::memory_order_seq_cst) noexcept {
+                                                  std::memory_order = std::memory_order_seq_cst) noexcept {
     detail::atomic_point(object_, 2);
     if (value_ == expected) {
       value_ = desired;

@@ -18,7 +18,8 @@ struct environment_setting {
 class driver_library {
  public:
   /// A library without a double, or one that the fault plan hides ("driver.open"), is an error.
-  static std::expected<driver_library, std::string> open(const char* file, std::span<const environment_setting> settings);
+  static std::expected<driver_library, std::string> open(const char* file,
+                                                         std::span<const environment_setting> settings);
   void* symbol(const char* name) const noexcept;
 
  private:

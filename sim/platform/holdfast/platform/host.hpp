@@ -15,7 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::platform {
 class host {
  public:
   /// `executor_threads` worker fibers, ≥ 1.
-  explicit host(sim::host& machine, unsigned executor_threads = 1) : machine_(machine), pool_(machine, executor_threads) {}
+  explicit host(sim::host& machine, unsigned executor_threads = 1)
+      : machine_(machine), pool_(machine, executor_threads) {}
 
   const class clock& clock() const noexcept { return clock_; }
   class pages& pages() noexcept { return pages_; }

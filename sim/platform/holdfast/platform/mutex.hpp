@@ -41,8 +41,8 @@ class HOLDFAST_CAPABILITY("mutex") mutex {
   const lock_class& kind_;
   std::uint32_t object_ = 0;
   sim::fiber* owner_ = nullptr;
-  bool held_outside_ = false;         // taken where nothing schedules
-  sim::fiber* pending_ = nullptr;     // fibers whose next operation is to lock this
+  bool held_outside_ = false;      // taken where nothing schedules
+  sim::fiber* pending_ = nullptr;  // fibers whose next operation is to lock this
 };
 
 class HOLDFAST_CAPABILITY("shared_mutex") shared_mutex {

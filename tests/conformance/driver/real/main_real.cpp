@@ -63,7 +63,9 @@ class real_bench final : public bench {
  public:
   real_bench(board& between, bool memory, pid_t owner) : bench(table(), between, memory), owner_(owner) {}
   std::int64_t now_ns() override { return clock_ns(); }
-  void sleep_ns(std::int64_t duration_ns) override { usleep(static_cast<useconds_t>(std::max<std::int64_t>(1, duration_ns / 1000))); }
+  void sleep_ns(std::int64_t duration_ns) override {
+    usleep(static_cast<useconds_t>(std::max<std::int64_t>(1, duration_ns / 1000)));
+  }
   bool wait_readable(int descriptor, std::int64_t within_ns) override {
     pollfd one{descriptor, POLLIN, 0};
     return poll(&one, 1, static_cast<int>(within_ns / ms)) == 1;
@@ -136,7 +138,8 @@ running begin(const probe& p, bool memory) {
   r.descriptor = memfd_create("board", 0);
   if (r.descriptor < 0 || ftruncate(r.descriptor, sizeof(board)) != 0) std::exit(3);
   r.between = new (&map_board(r.descriptor)) board;
-  r.child = start({"driver_conformance_real", "--probe", std::to_string(r.descriptor), p.name, memory ? "memory" : "tcp"});
+  r.child =
+      start({"driver_conformance_real", "--probe", std::to_string(r.descriptor), p.name, memory ? "memory" : "tcp"});
   return r;
 }
 

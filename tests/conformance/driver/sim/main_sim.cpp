@@ -146,8 +146,10 @@ constexpr const char* word_of(rule r) {
 /// The questions, for the table.
 void list() {
   for (const probe* const p : all_probes()) {
-    std::printf("{\"probe\": \"%s\", \"sentence\": \"%s\", \"rule\": \"%s\", \"relied_on_by\": \"%s\", \"specified\": \"%s\"}\n",
-                p->name, p->sentence, word_of(p->how), p->relied_on_by, p->specified);
+    std::printf(
+        "{\"probe\": \"%s\", \"sentence\": \"%s\", \"rule\": \"%s\", \"relied_on_by\": \"%s\", \"specified\": "
+        "\"%s\"}\n",
+        p->name, p->sentence, word_of(p->how), p->relied_on_by, p->specified);
   }
 }
 
