@@ -261,6 +261,24 @@ TEST(RealExecutor, OfTwoItemsPostedTogetherEachGetsAThreadEvenIfOneOfThemKeepsTi
   EXPECT_EQ(far.dropped, 1u);
 }
 
+// Whoever is woken for the first passes on the others: nobody else is notified while he is on his way.
+TEST(RealExecutor, ItemsPostedTogetherEachGetAThreadHoweverManySleep) {
+  constexpr std::size_t threads = 4;
+  // Until the threads are gone: who opens a plug does not know when its thread has left it.
+  std::vector<std::vector<std::unique_ptr<plug>>> kept;
+  platform::executor_pool pool(threads);
+  for (unsigned round = 0; round < 200; ++round) {
+    std::vector<std::unique_ptr<plug>> plugs;
+    for (std::size_t i = 0; i < threads; ++i) plugs.push_back(std::make_unique<plug>());
+    for (const auto& one : plugs) ASSERT_TRUE(pool.get().post(*one));
+    for (const auto& one : plugs) one->wait_until_running();
+    for (const auto& one : plugs) one->open();
+    kept.push_back(std::move(plugs));
+  }
+  pool.stop();
+  EXPECT_EQ(kept.size(), 200u);
+}
+
 TEST(RealExecutor, SeveralThreadsMayStopAndEachReturnsWhenAllIsDone) {
   for (unsigned round = 0; round < 50; ++round) {
     platform::executor_pool pool(2);

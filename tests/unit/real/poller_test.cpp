@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 #include <vector>
 
 namespace holdfast {
@@ -78,6 +79,44 @@ TEST(RealPoller, AnyOfManyDescriptorsEndsTheWait) {
     EXPECT_TRUE(poller->wait(platform::time_point::min()) == wake_cause::deadline);
   }
   for (const int number : watched) ::close(number);
+}
+
+TEST(RealPoller, ADrainForgetsWhatWasWokenAndNothingThatComesAfter) {
+  platform::host host;
+  auto poller = platform::poller::create(host);
+  ASSERT_TRUE(poller.has_value());
+  const auto soon = [&host] { return host.clock().now() + std::chrono::milliseconds(1); };
+  poller->wake();
+  poller->drain_wakes();
+  EXPECT_TRUE(poller->wait(soon()) == wake_cause::deadline) << "drained without a wait between";
+  poller->wake();
+  EXPECT_TRUE(poller->wait(soon()) == wake_cause::woken);
+  EXPECT_TRUE(poller->wait(soon()) == wake_cause::woken) << "pending until drained";
+  poller->drain_wakes();
+  EXPECT_TRUE(poller->wait(soon()) == wake_cause::deadline);
+  auto moved = std::move(*poller);
+  moved.wake();
+  EXPECT_TRUE(moved.wait(soon()) == wake_cause::woken);
+
+  // Each wake is asked for after the one before it was drained: one that is lost ends in the deadline.
+  std::atomic<unsigned> asked{0};
+  constexpr unsigned times = 5'000;
+  moved.drain_wakes();
+  auto waker = platform::thread::start("waker", [&] {
+    for (unsigned i = 0; i < times; ++i) {
+      while (asked.load() <= i) platform::yield();
+      moved.wake();
+    }
+  });
+  ASSERT_TRUE(waker.has_value());
+  unsigned lost = 0;
+  for (unsigned i = 0; i < times; ++i) {
+    asked.store(i + 1);
+    if (!(moved.wait(host.clock().now() + std::chrono::seconds(10)) & wake_cause::woken)) ++lost;
+    moved.drain_wakes();
+  }
+  waker->join();
+  EXPECT_EQ(lost, 0u);
 }
 
 TEST(RealPoller, EachPollerClosesWhatItOpened) {
