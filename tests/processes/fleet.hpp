@@ -78,7 +78,7 @@ class fleet {
   void listen(std::chrono::milliseconds how_long);
   /// Waits for a line that begins with `word`, and gives its rest.
   std::optional<std::string> answer(unsigned node, std::string_view word, std::chrono::milliseconds bound);
-  /// The numbers of `state`; empty if it does not answer.
+  /// The numbers of `state`, as they are from now on; empty if it does not answer.
   std::map<std::string, std::uint64_t> numbers(unsigned node);
   /// Waits until a number of `state` is `value`.
   bool wait_for(unsigned node, const std::string& name, std::uint64_t value, std::chrono::milliseconds bound);
@@ -117,7 +117,7 @@ class fleet {
   const shape how_;
   std::vector<member> members_;
   std::vector<std::string> failures_;
-  std::uint64_t losses_ = 0, last_seed_;
+  std::uint64_t losses_ = 0, asked_ = 0, last_seed_;
   std::map<std::string, std::uint64_t> fallen_;
   std::map<std::string, std::uint64_t> sums_;
 };

@@ -185,8 +185,11 @@ void node::obey(const std::string& line) {
     traffic_->set_on(false);
     quiet_by_ = clock_.now() + bound_;
   } else if (what == "state") {
+    // Without a number: nobody waits for this answer.
+    std::uint64_t asked = 0;
+    in >> asked;
     traffic_->look_at_everything();
-    say("state" + state());
+    say("state asked=" + std::to_string(asked) + state());
   } else if (what == "end") {
     std::string how;
     in >> how;

@@ -199,8 +199,10 @@ void troubles::check_books() {
              seen["holds"] == orphaned && (what_.shape.memory || orphaned == 0);
     };
     const auto until = steady::now() + what_.shape.bound;
-    while (!agree() && nodes_.state(i) == condition::running && steady::now() < until) nodes_.listen(20ms);
-    if (!agree()) nodes_.fail("node " + std::to_string(i) + ": the books do not agree:" + last);
+    bool agreed = agree();
+    for (; !agreed && nodes_.state(i) == condition::running && steady::now() < until; agreed = agree())
+      nodes_.listen(20ms);
+    if (!agreed) nodes_.fail("node " + std::to_string(i) + ": the books do not agree:" + last);
   }
 }
 
