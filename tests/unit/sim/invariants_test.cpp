@@ -249,6 +249,14 @@ TEST(invariants, hold_over_stays_in_quarantine) {
   EXPECT_EQ(t.broken(), "") << t.message();
 }
 
+TEST(invariants, a_get_that_the_probe_gave_up_may_end_after_the_look) {
+  told t;
+  t.core(event_id::transport_state, 1, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 0);
+  t.core(event_id::operation_submitted, 20, 3).core(event_id::operation_ended, 20, 0, 0);
+  t.core(event_id::transport_capabilities, 1, 11301, 0, 0, 0);
+  EXPECT_EQ(t.broken(), "") << t.message();
+}
+
 TEST(invariants, have_names_sentences_and_no_twins) {
   std::set<std::string> ids;
   for (const check* c : invariants::all_checks()) {
@@ -909,11 +917,11 @@ const wrong all_wrong[] = {
        for (int call = 0; call < 7; ++call)
          t.device(hardware_event::driver_call, static_cast<std::uint64_t>(ucp_double::function::ucp_worker_progress), 1);
      }},
-    {"TP-I18", "an attempt that lasts a nanosecond too long",
+    {"TP-I18", "an attempt that lasts an iteration and a nanosecond too long",
      [](told& t) {
        t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
        invariants::told_transport(t.looking(), 0, 16, 10 * ms);
-       t.core(event_id::connection_state, 3, 0, 0, 0).at(10 * ms + 1).core(event_id::connection_state, 3, 0, 0, 7);
+       t.core(event_id::connection_state, 3, 0, 0, 0).at(11 * ms + 1).core(event_id::connection_state, 3, 0, 0, 7);
      }},
     {"TP-I18", "an endpoint through memory that outlives its connection",
      [](told& t) {
@@ -1000,6 +1008,8 @@ const wrong all_wrong[] = {
      [](told& t) { t.core(event_id::transport_capabilities, 1, 11301, 1 << 1, 0, 0); }},
     {"TP-I31", "another version than the library's",
      [](told& t) { t.core(event_id::transport_capabilities, 1, 11302, 0, 0, 0); }},
+    {"TP-I31", "a GET inside its call that none was",
+     [](told& t) { t.core(event_id::transport_capabilities, 1, 11301, 1 << 6, 0, 0); }},
     {"TP-I31", "a GET that is reported absent",
      [](told& t) {
        t.core(event_id::transport_capabilities, 1, 11301, 0, 0, 0).core(event_id::operation_accepted, 20, 100, 200, 64, 0);
