@@ -42,7 +42,8 @@ hf::task<hf::result<std::uint64_t>> child([[maybe_unused]] hf::task_context cont
 }
 
 hf::task<hf::result<std::uint64_t>> hopper([[maybe_unused]] hf::task_context context, std::uint64_t hops) {
-  for (std::uint64_t i = 0; i < hops; ++i) co_await through_the_executor{};
+  const through_the_executor hop;
+  for (std::uint64_t i = 0; i < hops; ++i) co_await hop;
   co_return hops;
 }
 

@@ -313,7 +313,9 @@ TEST(ucx_connection, two_sides_that_connect_at_once_end_with_one_connection) {
     const auto living = [](side& s) {
       const auto counts = s.net().snapshot().connections;
       std::uint64_t sum = 0;
-      for (std::size_t i = 0; i < counts.size(); ++i) sum += counts[i];
+      // A closed one may stay as a record, with its data endpoint, until the worker is destroyed.
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        if (i != static_cast<std::size_t>(tp::connection_state::closed)) sum += counts[i];
       return sum;
     };
     while ((living(a) > 1 || living(b) > 1) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
