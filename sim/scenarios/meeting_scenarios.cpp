@@ -60,9 +60,12 @@ class symmetric_start final : public scenario {
       add(made, who, "publish", {{"slot", 30}}, {{"name", "served-" + self}});
       add(made, who, "wait", {}, {{"name", "served-" + other}});
     }
-    if (draw.chance(400))
-      add(made, "a/link", "slow", {{"ns", static_cast<std::int64_t>(draw.below(300 * us))}},
-          {{"host", draw.chance(500) ? "a" : "b"}, {"to", draw.chance(500) ? "a" : "b"}});
+    if (draw.chance(400)) {
+      const auto ns = static_cast<std::int64_t>(draw.below(300 * us));
+      const char* const from = draw.chance(500) ? "a" : "b";
+      const char* const to = draw.chance(500) ? "a" : "b";
+      add(made, "a/link", "slow", {{"ns", ns}}, {{"host", from}, {"to", to}});
+    }
     return made;
   }
   std::expected<std::shared_ptr<void>, std::string> start(world& w, const parameters& p,

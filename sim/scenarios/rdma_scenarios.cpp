@@ -76,11 +76,13 @@ class rdma final : public scenario {
           sleep("b/app", draw.chance(500) ? 200 * us : 100 * ms);
           add("b/app", "restart", {}, {{"host", "a"}});
           break;
-        case 4:
-          add("b/app", "partition", {{"one_way", draw.chance(500) ? 1 : 0}},
-              draw.chance(500) ? std::map<std::string, std::string>{{"host", "a"}, {"to", "b"}}
-                               : std::map<std::string, std::string>{{"host", "b"}, {"to", "a"}});
+        case 4: {
+          const std::int64_t one_way = draw.chance(500) ? 1 : 0;
+          const bool from_owner = draw.chance(500);
+          add("b/app", "partition", {{"one_way", one_way}},
+              {{"host", from_owner ? "a" : "b"}, {"to", from_owner ? "b" : "a"}});
           break;
+        }
         case 5: add("b/app", draw.chance(500) ? "revoke" : "close", {}, {{"host", "a"}}); break;
         default: break;
       }
