@@ -2,7 +2,7 @@
 //
 // Where the page says that a flushing endpoint is closed by force at its bound, it is parked: a second close of one
 // endpoint is what the library forbids. A close that ends after all, or the worker's destruction, is the end of a parked
-// one too.
+// one too. One without error mode is parked when its connection ends, and open again when the next takes it over.
 
 #include <models/machine.hpp>
 
@@ -18,6 +18,10 @@ HOLDFAST_MODEL_EVENT(failed, "error handler");
 HOLDFAST_MODEL_EVENT(flushed, "closed by flush");
 HOLDFAST_MODEL_EVENT(close_ended, "close ended");
 HOLDFAST_MODEL_EVENT(died, "worker destroyed");
+struct taken_over {
+  static constexpr std::string_view name = "taken over";
+  bool data;
+};
 struct forced {
   static constexpr std::string_view name = "closed by force";
   bool data;
@@ -53,6 +57,7 @@ struct endpoint_machine : front_end<endpoint_machine> {
             row<flushing, given_up, parked>,
             row<flushing, close_ended, destroyed>,
             row<is_forced, close_ended, destroyed>,
+            row<parked, taken_over, is_open, reports_nothing>,
             row<parked, close_ended, destroyed>,
             row<flushing, died, destroyed>,
             row<is_forced, died, destroyed>,
@@ -63,10 +68,10 @@ struct endpoint_machine : front_end<endpoint_machine> {
 class endpoint_model final : public lifecycle<endpoint_machine, is_new> {
  public:
   endpoint_model()
-      : lifecycle(
-            "endpoint", "spec/transport 4.5",
-            "an endpoint fails once, is closed once, by force only where it reports errors, and else stays parked",
-            {event_id::endpoint_state, event_id::transport_state, event_id::worker_destroyed}) {}
+      : lifecycle("endpoint", "spec/transport 4.5",
+                  "an endpoint fails once, is closed once, by force only where it reports errors, and else stays "
+                  "parked until it is taken over",
+                  {event_id::endpoint_state, event_id::transport_state, event_id::worker_destroyed}) {}
 
  private:
   void see(sim::world& w, const sim::logged_event& e, event_id kind) override {
@@ -83,8 +88,12 @@ class endpoint_model final : public lifecycle<endpoint_machine, is_new> {
     const bool data = f[3] == data_lane;
     switch (f[2]) {
       case 0:
-        born(e, f[0]);
-        happened(w, e, f[0], opened{});
+        if (machine* const m = find(e, f[0]); data && m != nullptr && standing(*m, 1) == parked::name) {
+          happened(w, e, f[0], taken_over{data});
+        } else {
+          born(e, f[0]);
+          happened(w, e, f[0], opened{});
+        }
         break;
       case 1: happened(w, e, f[0], failed{}); break;
       case 2: happened(w, e, f[0], flushed{}); break;

@@ -49,6 +49,7 @@ void host_books::forget() {
   open_requests.clear();
   progress_calls = progress_batch = 0;
   connect_timeout_ns = teardown_stalled_ns = 0;
+  connections_max = 0;
   teardown_due_ns = never;
   calls_open = gates_closed = 0;
   arena_initial_bytes = arena_max_bytes = page_bytes = 0;
@@ -817,6 +818,8 @@ void see_core(sim::world& w, host_books& b, event_id id, const sim::logged_event
       p.state = f[2];
       p.connection = f[1];
       p.lane = f[3];
+      if (p.before == endpoint_state::unseen)
+        if (const connection_record* const c = b.connections.find(f[1])) p.life = c->incarnation;
       b.worked = true;
       if (f[2] == endpoint_state::failed) ++p.failed;
       if (f[2] == endpoint_state::flushing || f[2] == endpoint_state::forced) ++p.closed;

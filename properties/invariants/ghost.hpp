@@ -258,6 +258,7 @@ struct endpoint_record {
   std::uint64_t connection = none;
   std::uint64_t lane = endpoint_lane::control;
   std::uint32_t failed = 0, closed = 0;
+  std::uint64_t life = none;  // incarnation that its first connection greeted, when it was opened
 };
 
 /// A worker of the library, as the library names it. One is known from the first call about it.
@@ -359,6 +360,7 @@ struct host_books {
   std::uint64_t progress_calls = 0;          // of the library, on the progress thread
   std::uint64_t progress_batch = 0;          // as the transport was told; 0: nobody said
   std::int64_t connect_timeout_ns = 0;       // 0: nobody said
+  std::uint64_t connections_max = 0;         // 0: nobody said
   std::int64_t teardown_due_ns = never, teardown_stalled_ns = 0;
   std::uint32_t gates_closed = 0;
   std::uint32_t calls_open = 0;  // of its transport, which a program waits for

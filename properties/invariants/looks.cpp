@@ -113,11 +113,13 @@ void told_arena_sizes(sim::world&, std::uint16_t host, std::uint64_t initial_byt
   b.page_bytes = page_bytes;
 }
 
-void told_transport(sim::world&, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns) {
+void told_transport(sim::world&, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns,
+                    std::uint64_t connections_max) {
   ghost& books = the_ghost();
   if (host >= books.host_count() || !books.touched(host)) return;
   books.of(host).progress_batch = progress_batch;
   books.of(host).connect_timeout_ns = connect_timeout_ns;
+  books.of(host).connections_max = connections_max;
 }
 
 void told_shutdown(sim::world& w, std::uint16_t host, std::int64_t deadline_ns) {

@@ -27,9 +27,10 @@ void look_at_gauge(sim::world& w, std::uint16_t host, std::uint64_t registered_b
 void told_arena_sizes(sim::world& w, std::uint16_t host, std::uint64_t initial_bytes, std::uint64_t max_bytes,
                       std::uint64_t page_bytes);
 
-/// What the transport of that host was told: calls of the library between two looks at the queue (TP-I15), and how long
-/// an attempt to connect may last (TP-I18).
-void told_transport(sim::world& w, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns);
+/// What the transport of that host was told: calls of the library between two looks at the queue (TP-I15), how long an
+/// attempt to connect may last (TP-I18), and how many connections it may have (TP-D52).
+void told_transport(sim::world& w, std::uint16_t host, std::uint64_t progress_batch, std::int64_t connect_timeout_ns,
+                    std::uint64_t connections_max);
 
 /// When the shutdown that begins now has to be over, its transport's part included (TP-I20, W-7); `never`, which is
 /// 2^63-1, when it has returned.

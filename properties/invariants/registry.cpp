@@ -68,6 +68,7 @@ registry::registry() {
   add_shutdown(list);
   add_transport_operations(list);
   add_transport_connections(list);
+  add_transport_memory(list);
   add_progress(list);
   add_looks(list);
 

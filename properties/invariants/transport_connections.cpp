@@ -25,7 +25,8 @@ class nothing_is_used_after_its_end final : public invariant {
       const endpoint_record& p = *b.endpoints.find(e.fields[0]);
       const bool closes = p.state == endpoint_state::flushing || p.state == endpoint_state::forced;
       const bool revived = p.before == endpoint_state::destroyed ||
-                           (p.state == endpoint_state::open && p.before != endpoint_state::unseen) ||
+                           (p.state == endpoint_state::open && p.before != endpoint_state::unseen &&
+                            (p.before != endpoint_state::parked || p.lane != endpoint_lane::data)) ||
                            (closes && (p.before == endpoint_state::forced || p.before == endpoint_state::flushing ||
                                        p.before == endpoint_state::parked));
       promise(w, !revived, [&] { return named(w, e, "endpoint", e.fields[0]) + " was used after it was closed"; });

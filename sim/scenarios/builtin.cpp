@@ -14,6 +14,7 @@ void add_builtin_scenarios() {
   add_revoke_scenarios();
   add_meeting_scenarios();
   add_rdma_scenarios();
+  add_memory_scenarios();
   add_pinned_hazards();
   add_scripted_scenarios();
   add_base_gate_scenario();

@@ -9,6 +9,7 @@ void add_trouble_scenarios();
 void add_revoke_scenarios();
 void add_meeting_scenarios();
 void add_rdma_scenarios();
+void add_memory_scenarios();
 void add_pinned_hazards();
 void add_scripted_scenarios();
 void add_base_gate_scenario();

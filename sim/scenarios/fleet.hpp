@@ -73,6 +73,8 @@ struct fleet_settings {
   unsigned progress_batch = 0;
   /// Messages and pieces that one call of the library handles; 0: as without a setting.
   unsigned library_batch = 0;
+  /// Connections that a host may have; 0: as many as its fleet can need.
+  std::size_t connections_max = 0;
   /// Keys that a connection keeps unpacked.
   std::size_t keys_max = 64;
   /// Silence under GETs after which a peer is suspected; 0: never.

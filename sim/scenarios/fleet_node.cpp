@@ -63,13 +63,15 @@ bool fleet_node::open() {
   values.probe_bytes_max = of.settings.gets ? 64 : 0;
   values.max_operations = 64;
   // Each peer may be met from both sides at once, and the start-up probe needs a pair.
-  values.max_connections = std::max<std::size_t>(16, 2 * of.settings.hosts.size() + 2);
+  values.max_connections = of.settings.connections_max != 0
+                               ? of.settings.connections_max
+                               : std::max<std::size_t>(16, 2 * of.settings.hosts.size() + 2);
   values.max_keys = of.settings.keys_max;
   values.peer_suspect_after = hf::platform::duration{of.settings.suspect_after_ns};
   if (of.settings.watch_losses)
     ucx.lost = [&f = of, &h = machine](const hf::transport::peer_loss& what) { f.loss_told(h, what); };
   if (of.settings.progress_batch != 0) values.progress_batch = of.settings.progress_batch;
-  const std::uint64_t batch = values.progress_batch;
+  const std::uint64_t batch = values.progress_batch, connections_max = values.max_connections;
   const std::int64_t connect_timeout_ns = values.connect_timeout.count();
   auto made = hf::runtime::create(platform, options, hf::ucx_device(std::move(ucx)));
   if (!made) return false;
@@ -78,7 +80,7 @@ bool fleet_node::open() {
   kernel_scope kernel;
   invariants::told_arena_sizes(of.the_world, machine.index(), of.settings.pool.initial_arena_bytes,
                                of.settings.pool.max_arena_bytes, memory_of(machine).page_bytes());
-  invariants::told_transport(of.the_world, machine.index(), batch, connect_timeout_ns);
+  invariants::told_transport(of.the_world, machine.index(), batch, connect_timeout_ns, connections_max);
   return true;
 }
 

@@ -65,21 +65,29 @@ class close_operation final : public operation {
   void exited(operation_exit exit, int status) noexcept override;
 };
 
+struct connection;
+struct data_endpoint;
+
 /// What the library gives back about an endpoint.
 struct endpoint_cookie {
-  connection* of = nullptr;
-  endpoint_lane lane = endpoint_lane::control;
+  connection* of = nullptr;       // null: a data endpoint that no connection uses
+  data_endpoint* data = nullptr;  // null: a control endpoint
 };
 
-/// The endpoint for transfers through shared memory. It never reports a peer's death, and is never closed: it lives as long
-/// as the worker, see `connection_set::retire_data`.
+/// The endpoint for transfers through shared memory to one life of a peer. It never reports that life's end and is never
+/// closed, so it belongs to no connection: one at a time uses it, and when that ends the next to the same life takes it
+/// over (decision 52). The set owns it until the worker is destroyed.
 struct data_endpoint {
   wire_endpoint handle = nullptr;
-  std::uint64_t id = 0;  // 0: this connection never had one
-  endpoint_state is = endpoint_state::destroyed;
+  std::uint64_t id = 0;
+  endpoint_state is = endpoint_state::open;
+  bool failed = false;  // nobody takes it over
+  peer_id peer;
+  std::uint64_t connection = 0;  // number of who uses it, or used it last
   endpoint_cookie cookie;
-  transfer* first = nullptr;  // posted on it, in order
+  transfer* first = nullptr;  // posted on it, in order; those of connections that ended are orphaned
   transfer* last = nullptr;
+  data_endpoint* next = nullptr;  // newest first
 };
 
 struct connection {
@@ -103,7 +111,8 @@ struct connection {
   std::uint64_t endpoint_id = 0;
   endpoint_state endpoint_is = endpoint_state::destroyed;
   endpoint_cookie cookie;
-  data_endpoint data;
+  data_endpoint* data = nullptr;  // while it uses one
+  bool shared_memory = false;     // used one
   /// Bytes of the peer's worker address inside `hello_in`; 0: no memory is shared with it.
   std::size_t shared_address_bytes = 0;
 
@@ -126,7 +135,7 @@ struct connection {
 
   std::uint64_t outstanding = 0;  // transfers posted on it
   std::uint64_t orphaned = 0;     // of them, those whose waiters were told
-  /// Closed, and only kept for what the worker's destruction ends: a parked endpoint, orphaned transfers.
+  /// Closed, and only kept for what a late callback or the worker's destruction ends: orphaned transfers.
   bool ended = false;
   cached_key* keys = nullptr;
   std::size_t key_count = 0;

@@ -15,7 +15,8 @@ namespace {
 
 // Requests of peers that wait for a step of the loop; what comes beyond is rejected.
 constexpr std::size_t requests_max = 256;
-// Data endpoints outlive their connections; beyond so many, for each connection that may be, transfers go over tcp.
+// Data endpoints outlive the peers that they lead to; beyond so many, for each connection that may be, transfers go over
+// tcp.
 constexpr std::size_t data_endpoints_of_a_connection = 4;
 
 bool attempting(const connection& c) noexcept {
@@ -85,6 +86,7 @@ connection_set::~connection_set() {
     delete first_;
     first_ = next;
   }
+  while (data_first_ != nullptr) delete std::exchange(data_first_, data_first_->next);
 }
 
 connection* connection_set::make(bool initiated) noexcept {
@@ -103,8 +105,7 @@ connection* connection_set::make(bool initiated) noexcept {
   c->initiator_number = c->number;
   c->hello_out.of = c->close_out.of = c;
   c->hello_out.set = c->close_out.set = this;
-  c->cookie = {c, endpoint_lane::control};
-  c->data.cookie = {c, endpoint_lane::data};
+  c->cookie.of = c;
   c->previous = last_;
   (last_ != nullptr ? last_->next : first_) = c;
   last_ = c;
@@ -140,9 +141,9 @@ void connection_set::endpoint_moves(connection& c, endpoint_state to) noexcept {
                        static_cast<std::uint64_t>(endpoint_lane::control));
 }
 
-void connection_set::data_moves(connection& c, endpoint_state to) noexcept {
-  c.data.is = to;
-  emit::endpoint_state(log_, c.data.id, c.number, static_cast<std::uint64_t>(to),
+void connection_set::data_moves(data_endpoint& data, endpoint_state to) noexcept {
+  data.is = to;
+  emit::endpoint_state(log_, data.id, data.connection, static_cast<std::uint64_t>(to),
                        static_cast<std::uint64_t>(endpoint_lane::data));
 }
 
@@ -159,15 +160,16 @@ void connection_set::connection_requested(wire_connection_request request) noexc
 
 void connection_set::endpoint_failed(void* cookie, int status) noexcept {
   auto& which = *static_cast<endpoint_cookie*>(cookie);
-  connection& c = *which.of;
-  if (which.lane == endpoint_lane::data) {
-    if (c.data.is != endpoint_state::open) return;
-    c.endpoint_failed = true;
-    c.failure_status = status;
-    data_moves(c, endpoint_state::failed);
-    mark_dirty(c);
+  if (data_endpoint* const data = which.data; data != nullptr) {
+    data->failed = true;
+    if (data->is != endpoint_state::open) return;
+    data_moves(*data, endpoint_state::failed);
+    which.of->endpoint_failed = true;
+    which.of->failure_status = status;
+    mark_dirty(*which.of);
     return;
   }
+  connection& c = *which.of;
   if (c.endpoint_is != endpoint_state::open) return;
   c.endpoint_failed = true;
   c.failure_status = status;
@@ -177,11 +179,12 @@ void connection_set::endpoint_failed(void* cookie, int status) noexcept {
 
 void connection_set::message_received(void* cookie, std::uint16_t kind, std::span<const std::byte> bytes,
                                       bool as_descriptor) noexcept {
-  if (cookie == nullptr) {
+  connection* const from = cookie != nullptr ? static_cast<endpoint_cookie*>(cookie)->of : nullptr;
+  if (from == nullptr) {
     emit::protocol_violation(log_, std::uint64_t{0}, bytes.size(), hello_bytes_max);
     return;
   }
-  connection& c = *static_cast<endpoint_cookie*>(cookie)->of;
+  connection& c = *from;
   if (kind != hello_kind || as_descriptor || c.hello_arrived) {
     c.violated = true;
     c.violation_bytes = bytes.size();
@@ -297,12 +300,12 @@ void connection_set::send_hello(connection& c) noexcept {
 }
 
 void connection_set::attend(connection& c, platform::time_point now) noexcept {
-  if (c.keys_to_destroy && (!c.close_ended || c.data.id != 0)) destroy_condemned(c);
+  if (c.keys_to_destroy && (!c.close_ended || c.shared_memory)) destroy_condemned(c);
   if (c.ended) {
-    if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) destroy(c);
+    if (c.outstanding == 0) destroy(c);
     return;
   }
-  if (c.data.is == endpoint_state::failed && c.endpoint_is == endpoint_state::open) {
+  if (c.data != nullptr && c.data->is == endpoint_state::failed && c.endpoint_is == endpoint_state::open) {
     lose(c, loss_reason::error);
   } else if (c.endpoint_is == endpoint_state::failed) {
     if (attempting(c))
@@ -647,20 +650,39 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
 
 void connection_set::open_data(connection& c) noexcept {
   if (c.shared_address_bytes == 0 || !shares_memory_.load(std::memory_order_acquire)) return;
-  if (data_endpoints_ == data_endpoints_of_a_connection * settings_.max_connections) {
-    emit::data_endpoint_refused(log_, c.number, 0);
-    return;
+  data_endpoint* data = parked_for(c.peer);
+  if (data == nullptr) {
+    if (data_endpoints_ == data_endpoints_of_a_connection * settings_.max_connections)
+      return emit::data_endpoint_refused(log_, c.number, 0);
+    if (!platform::heap_fault("transport.data_endpoint")) data = new (std::nothrow) data_endpoint;
+    if (data == nullptr) return emit::data_endpoint_refused(log_, c.number, 0);
+    data->cookie.data = data;
+    const auto made = wire_.open_data(
+        std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes), &data->cookie);
+    if (!made) {
+      delete data;
+      return emit::data_endpoint_refused(log_, c.number, made.error().numbers[0]);
+    }
+    data->handle = *made;
+    data->id = ++last_endpoint_;
+    data->peer = c.peer;
+    data->next = std::exchange(data_first_, data);
+    ++data_endpoints_;
   }
-  const auto made = wire_.open_data(std::span<const std::byte>(c.hello_in).subspan(hello_bytes, c.shared_address_bytes),
-                                    &c.data.cookie);
-  if (!made) {
-    emit::data_endpoint_refused(log_, c.number, made.error().numbers[0]);
-    return;
-  }
-  ++data_endpoints_;
-  c.data.handle = *made;
-  c.data.id = ++last_endpoint_;
-  data_moves(c, endpoint_state::open);
+  data->connection = c.number;
+  data->cookie.of = &c;
+  c.data = data;
+  c.shared_memory = true;
+  data_moves(*data, endpoint_state::open);
+}
+
+// The same life has the same worker, so its address leads where it did. Transfers of an earlier connection that are still
+// held on it stay what they are.
+data_endpoint* connection_set::parked_for(const peer_id& peer) noexcept {
+  data_endpoint* data = data_first_;
+  while (data != nullptr && (data->peer != peer || data->is != endpoint_state::parked || data->failed))
+    data = data->next;
+  return data;
 }
 
 // The connection ends, the endpoint does not. The library names it to the peer by its address, and looks at nothing before
@@ -668,17 +690,20 @@ void connection_set::open_data(connection& c) noexcept {
 // answered close say nothing about that. Whoever waits for a transfer on it is told that the fate is unknown: it stays as it
 // is until a callback comes after all or the worker is destroyed.
 void connection_set::retire_data(connection& c) noexcept {
-  if (c.data.is != endpoint_state::open && c.data.is != endpoint_state::failed) return;
-  if (c.data.first != nullptr) parked_.fetch_add(1, std::memory_order_relaxed);
-  for (transfer* posted_on = c.data.first; posted_on != nullptr; posted_on = posted_on->next_posted_) {
+  data_endpoint* const data = std::exchange(c.data, nullptr);
+  if (data == nullptr) return;
+  bool held = false;
+  for (transfer* posted_on = data->first; posted_on != nullptr; posted_on = posted_on->next_posted_) {
     if (posted_on->orphaned_) continue;
+    held = true;
     posted_on->orphaned_ = true;
     ++c.orphaned;
     table_.orphan(*posted_on, c.number, posted_on->bytes);
     posted_on->orphaned();
   }
-  c.data.handle = nullptr;
-  data_moves(c, endpoint_state::parked);
+  if (held) parked_.fetch_add(1, std::memory_order_relaxed);
+  data->cookie.of = nullptr;
+  data_moves(*data, endpoint_state::parked);
   condemn_keys(c);
 }
 
@@ -691,7 +716,7 @@ void connection_set::end_record(connection& c) noexcept {
                                : c.forced ? close_kind::forced
                                           : close_kind::clean,
                                c.orphaned});
-  if (c.data.is == endpoint_state::destroyed && c.outstanding == 0) return destroy(c);
+  if (c.outstanding == 0) return destroy(c);
   c.ended = true;
   c.deadline = platform::never;
   ++ended_;
@@ -699,7 +724,7 @@ void connection_set::end_record(connection& c) noexcept {
 
 void connection_set::finish_if_done(connection& c) noexcept {
   if (!c.close_ended || c.outstanding != c.orphaned || c.hello_out.in_flight || c.dirty) return;
-  if (c.data.is != endpoint_state::destroyed && c.data.is != endpoint_state::parked) return;
+  if (c.data != nullptr) return;
   destroy_condemned(c);
   if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
   end_record(c);
@@ -748,6 +773,12 @@ std::uint64_t connection_set::living() const noexcept { return count_ - ended_; 
 void connection_set::worker_gone() noexcept {
   worker_is_gone_ = true;
   dirty_first_ = dirty_last_ = nullptr;
+  while (data_endpoint* const data = data_first_) {
+    data_first_ = data->next;
+    if (connection* const user = data->cookie.of) user->data = nullptr;
+    data_moves(*data, endpoint_state::destroyed);
+    delete data;
+  }
   while (first_ != nullptr) {
     connection& c = *first_;
     // Keys that were in use to the end went with the worker.
@@ -756,7 +787,6 @@ void connection_set::worker_gone() noexcept {
       keys_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (c.endpoint_is != endpoint_state::destroyed) endpoint_moves(c, endpoint_state::destroyed);
-    if (c.data.is != endpoint_state::destroyed) data_moves(c, endpoint_state::destroyed);
     if (!c.ended) directory_.move(c, connection_state::closed);
     answer_connect(c, fail(error_code::shutting_down, "transport.connect", c.number));
     answer_close(c, close_answer{close_kind::parked, 0});

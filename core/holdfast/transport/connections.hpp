@@ -119,8 +119,9 @@ class connection_set final : public wire_sink {
   void answer_connect(connection& c, const result<peer_id>& answer) noexcept;
   void answer_close(connection& c, const result<close_answer>& answer) noexcept;
   void endpoint_moves(connection& c, endpoint_state to) noexcept;
-  void data_moves(connection& c, endpoint_state to) noexcept;
+  void data_moves(data_endpoint& data, endpoint_state to) noexcept;
   void open_data(connection& c) noexcept;
+  data_endpoint* parked_for(const peer_id& peer) noexcept;
   void retire_data(connection& c) noexcept;
   void end_record(connection& c) noexcept;
 
@@ -153,7 +154,8 @@ class connection_set final : public wire_sink {
   std::uint64_t ended_ = 0;  // of them, those that only wait for the worker's destruction
   std::uint64_t last_number_ = 0;
   std::uint64_t last_endpoint_ = 0;
-  std::size_t data_endpoints_ = 0;  // made; they live as long as the worker
+  data_endpoint* data_first_ = nullptr;  // they live as long as the worker
+  std::size_t data_endpoints_ = 0;
   std::uint64_t last_key_ = 0;
   connection* dirty_first_ = nullptr;
   connection* dirty_last_ = nullptr;

@@ -32,6 +32,7 @@ enum class transfer_outcome : std::uint8_t {
 class connection_set;
 struct connection;
 struct cached_key;
+struct data_endpoint;
 
 class transfer : public operation {
  public:
@@ -58,7 +59,7 @@ class transfer : public operation {
  protected:
   ~transfer() = default;
   /// In `ended`: whether it went through shared memory.
-  bool went_through_memory() const noexcept { return over_data_; }
+  bool went_through_memory() const noexcept { return data_ != nullptr; }
 
  private:
   friend class connection_set;
@@ -68,9 +69,9 @@ class transfer : public operation {
 
   connection_set* connections_ = nullptr;
   connection* connection_ = nullptr;
-  transfer* previous_posted_ = nullptr;  // on the same data endpoint
+  data_endpoint* data_ = nullptr;  // posted on it; compared, once the set has let go of it
+  transfer* previous_posted_ = nullptr;
   transfer* next_posted_ = nullptr;
-  bool over_data_ = false;
   bool control_only_ = false;
   bool orphaned_ = false;
   cached_key* cached_key_ = nullptr;

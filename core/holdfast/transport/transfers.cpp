@@ -35,8 +35,8 @@ void connection_set::submit(transfer& what) noexcept {
     return table_.drop(what, operation_exit::withdrawn);
   }
   connection* const c = closing_ ? nullptr : directory_.find(what.peer);
-  const bool over_data = c != nullptr && c->data.id != 0 && !what.control_only_;
-  if (c == nullptr || c->endpoint_is != endpoint_state::open || (over_data && c->data.is != endpoint_state::open)) {
+  data_endpoint* const data = c != nullptr && !what.control_only_ ? c->data : nullptr;
+  if (c == nullptr || c->endpoint_is != endpoint_state::open || (data != nullptr && data->is != endpoint_state::open)) {
     // The caller's own check found a ready connection; it was lost on the way here.
     what.why_ =
         closing_ ? fail(error_code::shutting_down, "transport.get", what.id()).error()
@@ -44,7 +44,7 @@ void connection_set::submit(transfer& what) noexcept {
                        .error();
     return table_.drop(what, closing_ ? operation_exit::withdrawn : operation_exit::refused);
   }
-  const wire_endpoint via = over_data ? c->data.handle : c->endpoint;
+  const wire_endpoint via = data != nullptr ? data->handle : c->endpoint;
   const auto key = key_for(*c, what, via);
   if (!key) {
     what.why_ = key.error();
@@ -54,11 +54,11 @@ void connection_set::submit(transfer& what) noexcept {
   what.cached_key_ = *key;
   ++c->outstanding;
   watch_silence(*c);
-  if (over_data) {
-    what.over_data_ = true;
-    what.previous_posted_ = c->data.last;
-    (c->data.last != nullptr ? c->data.last->next_posted_ : c->data.first) = &what;
-    c->data.last = &what;
+  if (data != nullptr) {
+    what.data_ = data;
+    what.previous_posted_ = data->last;
+    (data->last != nullptr ? data->last->next_posted_ : data->first) = &what;
+    data->last = &what;
   }
   ++(*key)->uses;
   emit::key_used(log_, (*key)->id, what.id());
@@ -73,9 +73,9 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
   if (connection* const c = what.connection_) {
     --c->outstanding;
     if (what.orphaned_) --c->orphaned;
-    if (what.over_data_) {
-      (what.previous_posted_ != nullptr ? what.previous_posted_->next_posted_ : c->data.first) = what.next_posted_;
-      (what.next_posted_ != nullptr ? what.next_posted_->previous_posted_ : c->data.last) = what.previous_posted_;
+    if (data_endpoint* const data = what.data_) {
+      (what.previous_posted_ != nullptr ? what.previous_posted_->next_posted_ : data->first) = what.next_posted_;
+      (what.next_posted_ != nullptr ? what.next_posted_->previous_posted_ : data->last) = what.previous_posted_;
     }
     cached_key& key = *what.cached_key_;
     --key.uses;

@@ -910,7 +910,7 @@ const wrong all_wrong[] = {
     {"TP-I15", "a submission that waits for a flood to end",
      [](told& t) {
        t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
-       invariants::told_transport(t.looking(), 0, 1, 0);
+       invariants::told_transport(t.looking(), 0, 1, 0, 16);
        t.on_fiber(app).device(hardware_event::op_began, 1);
        t.core(event_id::operation_accepted, 20, 100, 200, 5000, 0).device(hardware_event::op_ended, 1, 1, 0);
        t.on_fiber(progress);
@@ -920,7 +920,7 @@ const wrong all_wrong[] = {
     {"TP-I18", "an attempt that lasts an iteration and a nanosecond too long",
      [](told& t) {
        t.on_fiber(progress).core(event_id::progress_state, 1, 0, 0);
-       invariants::told_transport(t.looking(), 0, 16, 10 * ms);
+       invariants::told_transport(t.looking(), 0, 16, 10 * ms, 16);
        t.core(event_id::connection_state, 3, 0, 0, 0).at(11 * ms + 1).core(event_id::connection_state, 3, 0, 0, 7);
      }},
     {"TP-I18", "an endpoint through memory that outlives its connection",
@@ -1020,6 +1020,24 @@ const wrong all_wrong[] = {
      }},
     {"TP-I32", "a context that two transports use",
      [](told& t) { call(open_worker(t), app, function::ucp_worker_create, 1).rest(); }},
+    {"TP-D52", "an endpoint of an ended life that the next takes over",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::endpoint_state, 8, 3, 0, 1);
+       t.core(event_id::endpoint_state, 8, 3, 5, 1).core(event_id::hello_accepted, 4, 100, 201, 1);
+       t.core(event_id::endpoint_state, 8, 4, 0, 1);
+     }},
+    {"TP-D52", "an endpoint beside one that is free",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::endpoint_state, 8, 3, 0, 1);
+       t.core(event_id::endpoint_state, 8, 3, 5, 1).core(event_id::hello_accepted, 4, 100, 200, 1);
+       t.core(event_id::endpoint_state, 9, 4, 0, 1);
+     }},
+    {"TP-D52", "more endpoints than four for each connection",
+     [](told& t) {
+       t.core(event_id::hello_accepted, 3, 100, 200, 1);
+       invariants::told_transport(t.looking(), 0, 16, 10 * ms, 1);
+       for (std::uint64_t i = 0; i < 5; ++i) t.core(event_id::endpoint_state, 8 + i, 3, 0, 1);
+     }},
     {"model connection", "an attempt that drains",
      [](told& t) { t.core(event_id::connection_state, 3, 0, 0, 0).core(event_id::connection_state, 3, 0, 0, 3); }},
     {"model endpoint", "an end without a close",
