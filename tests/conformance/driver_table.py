@@ -49,13 +49,16 @@ def main():
         (answer,) = one["answers"]
         other = by_key.pop((name, transport), None)
         answers = other["answers"] if other else []
-        verdict = {"same": "yes", "may": "", "defect": "differs: see below", "real_only": "real only"}[asked["rule"]]
+        verdict = {"same": "yes", "may": "", "defect": "differs: see below", "real_only": "real only",
+                   "forbidden": "misuse"}[asked["rule"]]
         if "not decided" in answer or "did not end within" in answer:
             wrong.append(f"{name} over {transport} was not decided: {answer}")
         if asked["rule"] == "same" and answers != [answer]:
             wrong.append(f"{name} over {transport}: the library says '{answer}', the double {answers}")
         if asked["rule"] == "may" and answer not in answers:
             wrong.append(f"{name} over {transport}: the library's '{answer}' is none of the double's {answers}")
+        if asked["rule"] == "forbidden" and not all(one.startswith("misuse: ") for one in answers):
+            wrong.append(f"{name} over {transport}: the double does not call it misuse: {answers}")
         if asked["rule"] == "defect" and answers == [answer]:
             verdict = "yes"
         if (other is None) != (asked["rule"] == "real_only"):
@@ -76,7 +79,8 @@ def main():
         "(`tests/conformance/driver/`) in every test run, and fails where they differ and core relies on the answer.",
         "",
         "Facts are those of the specification of transport, section 6, or its section numbers. Where core must not "
-        "rely on an answer the double draws among several, of which the library's is one.", "",
+        "rely on an answer the double draws among several, of which the library's is one. What core never does, the double "
+        "calls misuse.", "",
         "Lanes: over tcp an endpoint has error mode PEER and comes from a listener; through shared memory it has none "
         "and comes from a worker's address. Keep-alives are sent every 300 ms, so that they have their say within the "
         "1.5 s for which a probe waits before it answers \"never\".", "",

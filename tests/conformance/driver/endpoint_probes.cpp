@@ -180,6 +180,73 @@ void handler_after_close(bench& b) {
   c.p.end();
 }
 
+/// A process as core makes one for lanes through memory, with two endpoints to one of the owner, which has two to it
+/// and reads through them.
+struct mirrored {
+  explicit mirrored(bench& b) : of(b), p(b, "posix") {
+    while (b.shared.ready.load() == 0) b.sleep_ns(ms);
+    base = b.pages(offered_bytes);
+    memory = p.map(base, offered_bytes);
+    p.pack(memory, b.shared.back_key);
+    b.shared.back_address = reinterpret_cast<std::uint64_t>(base);
+    b.shared.back_worker_bytes = static_cast<std::uint32_t>(p.worker_address(b.shared.back_worker));
+    ask(command::mirror);
+    for (ucp_ep_h* const ep : {&first, &second}) {
+      *ep = p.connect_worker(std::span(b.shared.worker).first(b.shared.worker_bytes), false);
+      require(p.created == UCS_OK, "no endpoint");
+    }
+  }
+  void ask(command what) {
+    of.shared.what.store(what);
+    const std::uint32_t number = of.shared.asked.fetch_add(1) + 1;
+    require(p.progress_until([&] { return of.shared.done.load() == number; }),
+            "the owner did not do what it was asked");
+  }
+  bool read(std::uint32_t in_all, std::int64_t within_ns = 1'500 * ms) {
+    return p.progress_until([&] { return of.shared.reads.load() == in_all; }, within_ns);
+  }
+  void end() {
+    ask(command::stop);
+    p.unmap(memory);
+    of.give_back(base, offered_bytes);
+    p.end();
+  }
+
+  bench& of;
+  process p;
+  std::byte* base = nullptr;
+  ucp_mem_h memory = nullptr;
+  ucp_ep_h first = nullptr;
+  ucp_ep_h second = nullptr;
+};
+
+void read_after(bench& b) {
+  mirrored m(b);
+  m.ask(command::read_first);
+  require(m.read(1), "a read of the owner did not end");
+  require(m.p.close_and_wait(m.first, false), "an endpoint did not close");
+  m.ask(command::read_first);
+  answer(b, m.read(2) ? "is answered" : "is not answered");
+  m.end();
+}
+
+void read_while(bench& b) {
+  mirrored m(b);
+  m.ask(command::read_first);
+  require(m.read(1), "a read of the owner did not end");
+  m.ask(command::flood);
+  m.p.progress_for(20 * ms);  // serves as much as the owner's queue takes
+  outcome closed;
+  m.p.close(m.second, false, closed);
+  m.ask(command::read_second);
+  m.p.progress_for(20 * ms);
+  m.ask(command::serve);
+  const bool one = m.read(18) && m.p.progress_until([&] { return closed.ended(); });
+  m.ask(command::read_second);
+  answer(b, one && m.read(19) ? "is answered" : "is not answered");
+  m.end();
+}
+
 constexpr probe probes[] = {
     {"close_flush", "F5", "A flush-close towards a peer that progresses:", over_both, rule::same, "clean close (7.8)",
      "", &flushed},
@@ -207,6 +274,10 @@ constexpr probe probes[] = {
      rule::same, "the sweep (7.13)", "returns; the GET is not called back", &destroyed_stopped},
     {"key_after_force", "F30", "Destroying a key after a forced close under its GET, when that GET ended", over_tcp,
      rule::same, "keys in use at a force-close (4.8)", "", &key_after_forced},
+    {"read_after_close", "F14", "A GET of a peer that names an endpoint which was flushed and closed", through_memory,
+     rule::forbidden, "nothing: never done (decision 51)", "", &read_after},
+    {"read_while_closing", "F14", "The same, when the peer's first request came while the close was waiting for room,",
+     through_memory, rule::forbidden, "nothing: never done (decision 51)", "", &read_while},
 };
 
 }  // namespace

@@ -1,7 +1,52 @@
 // The second process of a probe: offers memory, serves, and does what it is asked.
 #include "process.hpp"
 
+#include <array>
+#include <optional>
+
 namespace holdfast::driver_probe {
+
+namespace {
+
+/// Beside the owner's own process: as core makes one for lanes through memory.
+class mirror {
+ public:
+  mirror(bench& b, std::byte* to) : p_(b, "posix"), to_(to) {
+    for (ucp_ep_h& ep : endpoints_) {
+      ep = p_.connect_worker(std::span(b.shared.back_worker).first(b.shared.back_worker_bytes), false);
+      require(p_.created == UCS_OK, "no endpoint");
+    }
+    b.shared.worker_bytes = static_cast<std::uint32_t>(p_.worker_address(b.shared.worker));
+  }
+  void read(std::size_t through, std::size_t bytes) {
+    board& with = p_.of.shared;
+    if (keys_[through] == nullptr)
+      require(p_.ucp.ucp_ep_rkey_unpack(endpoints_[through], with.back_key.data(), &keys_[through]) == UCS_OK,
+              "no key");
+    p_.get(endpoints_[through], to_, bytes, with.back_address, keys_[through], reads_.emplace_back());
+  }
+  void progress() {
+    while (p_.progress() != 0) {
+    }
+    std::uint32_t ended = 0;
+    for (const outcome& each : reads_) ended += each.status == UCS_OK ? 1 : 0;
+    p_.of.shared.reads.store(ended);
+  }
+  void end() {
+    for (ucp_rkey_h key : keys_)
+      if (key != nullptr) p_.ucp.ucp_rkey_destroy(key);
+    p_.end();
+  }
+
+ private:
+  process p_;
+  std::byte* to_;
+  std::array<ucp_ep_h, 2> endpoints_{};
+  std::array<ucp_rkey_h, 2> keys_{};
+  std::deque<outcome> reads_;
+};
+
+}  // namespace
 
 void run_owner(bench& b) {
   board& with = b.shared;
@@ -21,6 +66,7 @@ void run_owner(bench& b) {
   ucp_ep_h back = nullptr;
   ucp_rkey_h back_key = nullptr;
   outcome fetched;
+  std::optional<mirror> beside;
   bool rest = false;
   bool reject = false;
   std::uint32_t seen = 0;
@@ -30,6 +76,7 @@ void run_owner(bench& b) {
       const int before = p.messages;
       while (p.progress() != 0) {
       }
+      if (beside) beside->progress();
       while (!p.requests.empty()) {
         if (reject) {
           b.ucp.ucp_listener_reject(p.listener, p.requests.front());
@@ -54,7 +101,7 @@ void run_owner(bench& b) {
     }
     seen = asked;
     const command what = with.what.load();
-    if (what != command::rest) rest = false;
+    if (what != command::rest && what != command::read_second) rest = false;
     switch (what) {
       case command::serve: break;
       case command::rest: rest = true; break;
@@ -99,11 +146,22 @@ void run_owner(bench& b) {
         p.progress();
         break;
       case command::reject: reject = true; break;
+      case command::mirror:
+        other = p.map(base + offered_bytes / 2, offered_bytes / 2);
+        beside.emplace(b, base + offered_bytes / 2);
+        break;
+      case command::read_first: beside->read(0, page); break;
+      case command::read_second: beside->read(1, page); break;
+      case command::flood:
+        for (int i = 0; i < 16; ++i) beside->read(0, 64 * 1024);
+        rest = true;
+        break;
       case command::stop: over = true; break;
     }
     if (!over) with.done.store(seen);
   }
   for (ucp_ep_h ep : endpoints) p.close_and_wait(ep, true);
+  if (beside) beside->end();
   if (memory != nullptr) p.unmap(memory);
   if (other != nullptr) p.unmap(other);
   p.end();

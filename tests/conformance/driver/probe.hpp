@@ -27,17 +27,21 @@ inline constexpr std::size_t page = 4096;
 inline constexpr std::size_t offered_bytes = 256 * 1024;
 
 enum class command : std::uint32_t {
-  serve,      // progress; what an owner does by itself
-  rest,       // live without progress, until something else is asked for
-  unmap,      // deregister the offered memory and keep the pages
-  map_again,  // deregister, register again, pack the key again
-  map_other,  // register the other half too, and pack its key
-  send,       // a message of four bytes over the newest endpoint
-  close,      // flush-close the newest endpoint
-  call_back,  // connect to the probe's process, which offers as `back_*` say
-  fetch,      // post a GET of 64 KiB of what the probe offers, and progress no more than that takes
-  reject,     // reject connection requests from now on
-  stop,       // clean up and end
+  serve,        // progress; what an owner does by itself
+  rest,         // live without progress, until something else is asked for
+  unmap,        // deregister the offered memory and keep the pages
+  map_again,    // deregister, register again, pack the key again
+  map_other,    // register the other half too, and pack its key
+  send,         // a message of four bytes over the newest endpoint
+  close,        // flush-close the newest endpoint
+  call_back,    // connect to the probe's process, which offers as `back_*` say
+  fetch,        // post a GET of 64 KiB of what the probe offers, and progress no more than that takes
+  reject,       // reject connection requests from now on
+  mirror,       // make a process of posix alone with two endpoints to the probe's; its worker's address is offered
+  read_first,   // a GET of a page through the first of them, which unpacks a key if it has none
+  read_second,  // through the second; without progress if the owner rests
+  flood,        // GETs through the first that bring more than a queue holds, and rest
+  stop,         // clean up and end
 };
 
 /// What the two processes tell each other. Plain memory that both see.
@@ -53,6 +57,7 @@ struct board {
   std::atomic<std::uint32_t> replies_known{0};  // messages whose reply endpoint was the endpoint that the owner made
   std::atomic<std::uint32_t> replies_other{0};
   std::atomic<std::uint32_t> handler_outside{0};  // callbacks outside progress
+  std::atomic<std::uint32_t> reads{0};            // through the first and the second that ended with success
   std::uint64_t address = 0;
   std::uint16_t port = 0;
   std::uint32_t key_bytes = 0;
@@ -105,6 +110,7 @@ enum class rule {
   same,       // core relies on it: the double gives the library's answer and no other
   may,        // core must not rely on it: the double gives the library's answer among others
   defect,     // a mistake of the library that no caller can answer; the double does not make it
+  forbidden,  // core never does it: whatever the library answers, the double calls it misuse
   real_only,  // about the process around the library, which the double does not have
 };
 

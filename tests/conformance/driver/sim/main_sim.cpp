@@ -116,7 +116,11 @@ std::string run_once(const probe& p, bool memory, std::uint64_t seed) {
   if (!world.violated()) return between.answer;
   std::fprintf(stderr, "%s %s seed %lu: %s: %s\n", p.name, memory ? "memory" : "tcp", static_cast<unsigned long>(seed),
                world.violated()->invariant.c_str(), world.violated()->message.c_str());
-  if (world.violated()->invariant.starts_with("driver misuse")) return "the library aborts the process";
+  constexpr std::string_view misuse = "driver misuse: ";
+  if (world.violated()->invariant.starts_with(misuse)) {
+    if (p.how == rule::forbidden) return "misuse: " + world.violated()->invariant.substr(misuse.size());
+    return "the library aborts the process";
+  }
   return world.violated()->invariant;
 }
 
@@ -138,6 +142,7 @@ constexpr const char* word_of(rule r) {
     case rule::same: return "same";
     case rule::may: return "may";
     case rule::defect: return "defect";
+    case rule::forbidden: return "forbidden";
     case rule::real_only: return "real_only";
   }
   return "?";
