@@ -258,8 +258,19 @@ class capabilities_are_what_was_seen final : public invariant {
 class transports_share_nothing final : public invariant {
  public:
   transports_share_nothing()
-      : invariant("TP-I32", "between two transports of one process nothing is shared but the library", {}) {}
-  void judge(world&, const logged_event&, host_books&) override {}
+      : invariant("TP-I32", "between two transports of one process nothing is shared but the library",
+                  {kind_of(hardware_event::object_shared), kind_of(hardware_event::driver_handle_foreign)}) {}
+  // Every host's core lies in the process of the simulator, as several runtimes of one program do.
+  void judge(world& w, const logged_event& e, host_books&) override {
+    const auto maker = std::string(ghost::host_name(w, static_cast<std::uint16_t>(e.fields[1])));
+    promise(w, false, [&] {
+      if (e.kind == hardware_event::object_shared)
+        return "host " + std::string(ghost::host_name(w, e.host)) + " uses " +
+               w.object_name(static_cast<sim::object_id>(e.fields[0])) + ", which host " + maker +
+               " made in its life " + std::to_string(e.fields[2]);
+      return named(w, e, "handle", e.fields[0]) + " of host " + maker + " is given to a library that did not make it";
+    });
+  }
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
     for (std::size_t i = 0; i < b.contexts.size(); ++i) {
       const context_record& c = b.contexts.at(i);

@@ -144,7 +144,7 @@ detail::scheduling_point::scheduling_point(function f) {
     kernel_scope scope;
     auto& objects = w.attachment<function_objects>(&key, [] { return std::make_shared<function_objects>(); });
     object_id& known = objects.ids[static_cast<std::size_t>(f)];
-    if (known == 0) known = w.new_object(function_names[static_cast<std::size_t>(f)]);
+    if (known == 0) known = w.new_shared_object(function_names[static_cast<std::size_t>(f)]);
     id = known;
   }
   w.point(op_kind::driver_call, id);
@@ -189,6 +189,7 @@ object* call::find_object(const void* handle, object_kind kind) {
     return nullptr;
   }
   if (&o->lib != library_) {
+    the_world().log(&owner(), hardware_event::driver_handle_foreign, o->number, o->lib.owner.index());
     lib().misuse("foreign handle", given() + std::string(ucp_double::name_of(kind)) + " of another host or life");
     return nullptr;
   }

@@ -227,11 +227,26 @@ void switcher::watch_livelock(world& w, const fiber* self) {
   w.violate("livelock", "more than " + std::to_string(w.settings_.steps_max) + " steps; " + who);
 }
 
+namespace {
+
+// Simulated processes lie in one real one, so nothing but this tells what a variable with static storage shares: among
+// them, or with an earlier world, whose numbers mean nothing here.
+void see_maker(world& w, const std::vector<object_record>& objects, object_id object, const fiber& self) {
+  constexpr std::uint16_t nobody = 0xffff;
+  if (object >= objects.size()) return w.log(self.owner, hardware_event::object_shared, object, nobody, 0);
+  const object_record& used = objects[object];
+  if (used.maker == nullptr || (used.maker == self.owner && used.life == self.owner->life())) return;
+  w.log(self.owner, hardware_event::object_shared, object, used.maker->index(), used.life);
+}
+
+}  // namespace
+
 void world::point(op_kind op, object_id object) {
   if (!kernel_access::scheduling()) return;
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
+  see_maker(*this, state_->objects, object, self);
   if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   kernel_access::reschedule(*this);
 }
@@ -240,6 +255,7 @@ bool world::block(op_kind op, object_id object, std::int64_t deadline_ns) {
   fiber& self = *running_;
   self.pending = op;
   self.pending_object = object;
+  see_maker(*this, state_->objects, object, self);
   if (state_->watch != nullptr) state_->watch->touched(object, self.index);
   self.woken = false;
   self.state = fiber_state::blocked;

@@ -254,6 +254,15 @@ std::uint32_t world::state::counter_of(const char* kind) {
 }
 
 object_id world::new_object(const char* kind) {
+  const object_id made = new_shared_object(kind);
+  if (running_ == nullptr) return made;
+  object_record& record = state_->objects[made];
+  record.maker = running_->owner;
+  record.life = running_->owner->life();
+  return made;
+}
+
+object_id world::new_shared_object(const char* kind) {
   kernel_scope kernel;
   auto& s = *state_;
   s.objects.push_back({kind, ++s.object_counters[s.counter_of(kind)]});

@@ -157,7 +157,10 @@ class world {
   fiber* running() const noexcept { return running_; }
   host* running_host() const noexcept;
   /// A number for a synchronization object; `kind` must have static storage ("mutex", a lock class's name).
+  /// It lies in the process of the running fiber: a use by another one, or by its next life, is an event.
   object_id new_object(const char* kind);
+  /// One that stands for something outside of processes.
+  object_id new_shared_object(const char* kind);
   /// "pinned retiring list#3": the third object of that kind.
   std::string object_name(object_id id) const;
   /// Whether a search of all schedules branches from here on: what it is not about, setting up and the end, it makes in

@@ -33,7 +33,9 @@ struct quiet_probe {
 
 struct object_record {
   const char* kind;
-  std::uint32_t number;  // among its kind
+  std::uint32_t number;         // among its kind
+  const host* maker = nullptr;  // whose process it lies in; null: nobody's
+  std::uint32_t life = 0;       // of the maker
 };
 // One text may stand at several addresses: each address is compared by text once, and then known.
 struct object_kind {

@@ -13,6 +13,7 @@
 
 #include <signal.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
@@ -149,6 +150,41 @@ TEST(ucx_runtime, two_runtimes_of_one_process_fetch_from_each_other) {
   expect_balanced(a, first);
   const auto second = b.rt->async_shutdown(b.rt->now() + 5s, holdfast::block);
   expect_balanced(b, second);
+}
+
+TEST(ucx_runtime, one_that_ends_takes_nothing_from_another_of_the_same_process) {
+  peer_process peer({.bytes = std::size_t{1} << 20, .seed = 15});
+  embedder stays;
+  ASSERT_FALSE(stays.failure) << stays.failure->text();
+  ASSERT_TRUE(stays.rt->peers()->async_connect(peer.address, peer.identity, holdfast::block));
+  const auto read = [&peer](embedder& by) {
+    auto got = by.rt->pinned().async_get(peer.identity, peer.memory, by.buffer(peer.memory.length), holdfast::block);
+    ASSERT_TRUE(got) << got.error().text();
+    ASSERT_TRUE(got->outcome) << got->outcome.error().text();
+    EXPECT_TRUE(has_pattern(got->destination, 15));
+  };
+  for (int life = 0; life < 3; ++life) {
+    embedder ends;
+    ASSERT_FALSE(ends.failure) << ends.failure->text();
+    ASSERT_TRUE(ends.rt->peers()->async_connect(peer.address, peer.identity, holdfast::block));
+    read(ends);
+    std::array<awaited, 16> under_way;
+    for (awaited& each : under_way)
+      stays.rt->pinned().async_get(peer.identity, peer.memory, stays.buffer(peer.memory.length), each.handler());
+    const auto report = ends.rt->async_shutdown(ends.rt->now() + 5s, holdfast::block);
+    expect_balanced(ends, report);
+    EXPECT_TRUE(report->clean()) << report->to_json();
+    for (awaited& each : under_way) {
+      const answer* const got = each.wait(10s);
+      ASSERT_NE(got, nullptr);
+      ASSERT_TRUE(*got && (*got)->outcome);
+      EXPECT_TRUE(has_pattern((*got)->destination, 15));
+    }
+    read(stays);
+  }
+  const auto report = stays.rt->async_shutdown(stays.rt->now() + 5s, holdfast::block);
+  expect_balanced(stays, report);
+  EXPECT_TRUE(report->clean()) << report->to_json();
 }
 
 TEST(ucx_runtime, a_stopped_peers_get_is_held_and_counted_and_the_shutdown_returns_by_its_deadline) {

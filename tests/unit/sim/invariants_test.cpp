@@ -1018,6 +1018,10 @@ const wrong all_wrong[] = {
      [](told& t) {
        t.core(event_id::transport_capabilities, 1, 11301, 0, 0, 0).core(event_id::endpoint_state, 8, 3, 0, 1);
      }},
+    {"TP-I32", "a lock that two processes use",
+     [](told& t) { t.device(hardware_event::object_shared, 1, 0, 1); }},
+    {"TP-I32", "a handle that two processes use",
+     [](told& t) { t.device(hardware_event::driver_handle_foreign, 1, 0); }},
     {"TP-I32", "a context that two transports use",
      [](told& t) { call(open_worker(t), app, function::ucp_worker_create, 1).rest(); }},
     {"TP-D52", "an endpoint of an ended life that the next takes over",
