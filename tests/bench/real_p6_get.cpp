@@ -8,7 +8,8 @@
 // difference, is the median of what each pair of neighboring rounds gives.
 //
 // The facade's GETs follow each other in their handlers, on the executor, as an asynchronous program's do. The plain loop
-// waits on the thread that drives the library; nothing that hands results to somebody else can be faster.
+// waits on the thread that drives the library; nothing that hands results to somebody else can be faster. Over tcp there
+// are two of it: as UCX is set by itself, and with the longer segments that core sets.
 //
 // The owner is this program, executed again: UCX reads its environment when it is loaded.
 #include <holdfast/platform/abi.hpp>
@@ -42,11 +43,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <semaphore>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -82,6 +85,18 @@ struct way {
   bool shared_memory;
   nanoseconds spin;
 };
+
+/// One way of setting UCX for the plain loop.
+struct plain_setting {
+  const char* name;
+  const char* segment;  // the longest that a tcp reply is sent in
+};
+constexpr plain_setting over_tcp[] = {{"ucp_get_nbx", "8k"}, {"ucp_get_nbx, segments of 64 KiB", "64k"}};
+constexpr plain_setting over_memory[] = {{"ucp_get_nbx", "8k"}};
+
+std::span<const plain_setting> plain_settings(const way& how) noexcept {
+  return how.shared_memory ? std::span<const plain_setting>(over_memory) : std::span<const plain_setting>(over_tcp);
+}
 
 std::string to_hex(const void* bytes, std::size_t count) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -156,7 +171,7 @@ class node {
 
 class plain {
  public:
-  explicit plain(const way& how) : how_(how), table_(must("ucx", ucx::load_ucp(log_))) {
+  plain(const way& how, const plain_setting& set) : how_(how), table_(must("ucx", ucx::load_ucp(log_))) {
     ucp_config_t* config = nullptr;
     check("config", table_.ucp_config_read(nullptr, nullptr, &config));
     check("config", table_.ucp_config_modify(config, "RCACHE_ENABLE", "n"));
@@ -171,7 +186,13 @@ class plain {
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SINGLE;
+    // Read from the environment when a worker is made, and core's is there.
+    constexpr const char* variable = "UCX_TCP_TX_SEG_SIZE";
+    const char* const found = ::getenv(variable);
+    const std::string cores = found != nullptr ? found : "";
+    ::setenv(variable, set.segment, 1);
     check("worker", table_.ucp_worker_create(context_, &worker, &worker_));
+    ::setenv(variable, cores.c_str(), 1);
     check("worker", table_.ucp_worker_get_efd(worker_, &descriptor_));
     end_ = ::eventfd(0, EFD_CLOEXEC);
   }
@@ -344,8 +365,13 @@ struct offer {
   std::string address;
   peer_id who;
   remote_reference memory;
-  std::string plain_address, plain_key;
+  struct of_plain {
+    std::string address, key;
+  };
+  std::vector<of_plain> plain;  // in the order of the settings
 };
+
+using plain_loops = std::deque<plain>;
 
 int own(const way& how, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -355,21 +381,27 @@ int own(const way& how, pid_t parent) {
   write_pattern(memory.bytes());
   const auto reference = memory.remote();
   if (!reference) give_up("owner", "no reference to memory that was just allocated");
-  plain theirs(how);
+  plain_loops theirs;
+  for (const plain_setting& set : plain_settings(how)) theirs.emplace_back(how, set);
   std::ostringstream line;
   line << ours.peers().listen_address() << ' ' << ours.peers().self().worker_id << ' '
        << ours.peers().self().incarnation << ' ' << reference->address << ' ' << reference->generation << ' '
-       << to_hex(reference->key.bytes().data(), reference->key.bytes().size()) << ' ' << theirs.address() << ' '
-       << theirs.offer(memory.bytes()) << '\n';
-  std::thread progress([&theirs] { theirs.serve(); });
+       << to_hex(reference->key.bytes().data(), reference->key.bytes().size());
+  for (plain& each : theirs) {
+    const std::string address = each.address();
+    line << ' ' << address << ' ' << each.offer(memory.bytes());
+  }
+  line << '\n';
+  std::vector<std::jthread> progress;
+  for (plain& each : theirs) progress.emplace_back([&each] { each.serve(); });
   const std::string text = line.str();
   if (::write(offer_descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) return 1;
   char some[16];
   ssize_t got = 0;
   do got = ::read(STDIN_FILENO, some, sizeof some);
   while (got > 0 || (got < 0 && errno == EINTR));
-  theirs.stop();
-  progress.join();
+  for (plain& each : theirs) each.stop();
+  progress.clear();
   return 0;
 }
 
@@ -395,7 +427,7 @@ class owner_process {
     ::close(up[1]);
     to_child_ = down[1];
     if (failed != 0) give_up("owner", std::strerror(failed));
-    read_offer(up[0]);
+    read_offer(up[0], plain_settings(how).size());
     ::close(up[0]);
   }
   ~owner_process() {
@@ -410,14 +442,16 @@ class owner_process {
   const offer& offered() const noexcept { return offer_; }
 
  private:
-  void read_offer(int from) {
+  void read_offer(int from, std::size_t plain_loops) {
     std::string line;
     char one = 0;
     while (::read(from, &one, 1) == 1 && one != '\n') line += one;
     std::istringstream in(line);
     std::string key;
     in >> offer_.address >> offer_.who.worker_id >> offer_.who.incarnation >> offer_.memory.address >>
-        offer_.memory.generation >> key >> offer_.plain_address >> offer_.plain_key;
+        offer_.memory.generation >> key;
+    offer_.plain.resize(plain_loops);
+    for (offer::of_plain& each : offer_.plain) in >> each.address >> each.key;
     if (!in || !offer_.memory.key.assign(from_hex(key))) give_up("owner", "it offered nothing");
     offer_.memory.length = largest;
     offer_.memory.incarnation = offer_.who.incarnation;
@@ -497,54 +531,65 @@ double after_warming(std::vector<double> taken, int warm) {
   return median(std::move(taken));
 }
 
-nlohmann::json measure(const way& how, const plan& what, node& ours, plain& theirs, const offer& from,
+nlohmann::json measure(const way& how, const plan& what, node& ours, plain_loops& theirs, const offer& from,
                        pinned::buffer& into, const std::string& name) {
   const auto pause = how.spin + how.spin / 2 + std::chrono::milliseconds(1);
   const auto checked = [&](const char* side) {
     if (!holds_pattern(into.bytes().first(what.bytes))) give_up(side, "the bytes are not the owner's");
     std::memset(into.bytes().data(), 0, what.bytes);
   };
+  const auto plainly = [&](plain& loop) {
+    std::vector<double> taken;
+    for (int i = 0; i < what.warm + what.gets; ++i) {
+      const auto began = bench_clock::now();
+      loop.get(into.bytes().data(), what.bytes, from.memory.address);
+      taken.push_back(us_since(began));
+    }
+    return after_warming(std::move(taken), what.warm);
+  };
   chain gets(ours, from, into);
-  std::vector<double> mine, plainly, ratios, differences;
+  const std::size_t sides = 1 + theirs.size();
+  std::vector<std::vector<double>> rounds(sides);  // the facade's first
   std::memset(into.bytes().data(), 0, what.bytes);
   for (int round = 0; round < what.rounds; ++round) {
-    double one[2] = {0, 0};
     // Who begins alternates: neither is always the one after the other.
-    for (int turn = 0; turn < 2; ++turn) {
+    for (std::size_t turn = 0; turn < sides; ++turn) {
       std::this_thread::sleep_for(pause);
-      if ((turn + round) % 2 == 0) {
-        one[0] = after_warming(gets.run(what.bytes, what.warm + what.gets), what.warm);
-        if (round < 2) checked("facade");
-      } else {
-        std::vector<double> taken;
-        for (int i = 0; i < what.warm + what.gets; ++i) {
-          const auto began = bench_clock::now();
-          theirs.get(into.bytes().data(), what.bytes, from.memory.address);
-          taken.push_back(us_since(began));
-        }
-        one[1] = after_warming(std::move(taken), what.warm);
-        if (round < 2) checked("plain");
-      }
+      const std::size_t side = (turn + static_cast<std::size_t>(round)) % sides;
+      rounds[side].push_back(side == 0 ? after_warming(gets.run(what.bytes, what.warm + what.gets), what.warm)
+                                       : plainly(theirs[side - 1]));
+      if (round < 2) checked(side == 0 ? "facade" : "plain");
     }
-    mine.push_back(one[0]);
-    plainly.push_back(one[1]);
-    ratios.push_back(one[0] / one[1]);
-    differences.push_back(one[0] - one[1]);
+  }
+  nlohmann::json others = nlohmann::json::object(), to_each = nlohmann::json::object();
+  std::vector<double> ratios, differences;  // to the best
+  for (std::size_t side = 1; side < sides; ++side) {
+    const char* const called = plain_settings(how)[side - 1].name;
+    std::vector<double> ratio, difference;
+    for (std::size_t round = 0; round < rounds[0].size(); ++round) {
+      ratio.push_back(rounds[0][round] / rounds[side][round]);
+      difference.push_back(rounds[0][round] - rounds[side][round]);
+    }
+    others[called] = median(rounds[side]);
+    to_each[called] = median(ratio);
+    if (!ratios.empty() && median(ratio) <= median(ratios)) continue;
+    ratios = std::move(ratio);
+    differences = std::move(difference);
   }
   const double ratio = median(ratios), difference = median(differences);
   nlohmann::json row{{"id", "P6 " + name + " " + what.name},
-                     {"ours", median(mine)},
+                     {"ours", median(rounds[0])},
                      {"unit", "us"},
-                     {"others", {{"ucp_get_nbx", median(plainly)}}},
+                     {"others", others},
                      {"ratio_to_best", ratio},
+                     {"ratio_to_each", to_each},
                      {"goal", nullptr},
                      {"met", nullptr},
                      {"rounds", what.rounds},
                      {"difference_us", difference},
                      {"difference_quartiles_us", {quantile(differences, 0.25), quantile(differences, 0.75)}},
                      {"ratio_quartiles", {quantile(ratios, 0.25), quantile(ratios, 0.75)}},
-                     {"ours_quartiles_us", {quantile(mine, 0.25), quantile(mine, 0.75)}},
-                     {"others_quartiles_us", {quantile(plainly, 0.25), quantile(plainly, 0.75)}}};
+                     {"ours_quartiles_us", {quantile(rounds[0], 0.25), quantile(rounds[0], 0.75)}}};
   if (what.bytes == 4 * kibi) {
     const int more_us = how.spin.count() > 0 ? 2 : 15;
     row["goal"] = "+" + std::to_string(more_us) + " us";
@@ -639,8 +684,9 @@ void measure_way(const way& how, const std::string& only, bool as_document, nloh
   const owner_process owner(how);
   node ours(how);
   must("connect", ours.peers().async_connect(owner.offered().address, owner.offered().who, block));
-  plain theirs(how);
-  theirs.connect(owner.offered().plain_address, owner.offered().plain_key);
+  plain_loops theirs;
+  for (const offer::of_plain& each : owner.offered().plain)
+    theirs.emplace_back(how, plain_settings(how)[theirs.size()]).connect(each.address, each.key);
   pinned::buffer into = ours.alloc(largest);
   for (const plan& what : plans) {
     if (!wanted(what)) continue;

@@ -140,7 +140,8 @@ void dead_address(bench& b) {
   c.p.end();
 }
 
-void reader_killed(bench& b) {
+void serve_dead_reader(bench& b, std::size_t bytes) {
+  b.shared.fetch_bytes = bytes;
   client c(b);
   c.ask(command::map_other);
   if (!b.over_memory) {
@@ -177,6 +178,10 @@ void reader_killed(bench& b) {
   c.p.end();
 }
 
+void reader_killed(bench& b) { serve_dead_reader(b, 64 * 1024); }
+
+void small_reader_killed(bench& b) { serve_dead_reader(b, 32 * 1024); }
+
 constexpr probe probes[] = {
     {"address_dead", "F7", "An endpoint to the worker address of a dead process is", through_memory, rule::may, "", "",
      &dead_address},
@@ -191,6 +196,8 @@ constexpr probe probes[] = {
      "the control endpoint reports death (7.7)", "", &peer_with_memory},
     {"loss_reader", "F14", "A process that serves a GET of 64 KiB of a peer that has died", over_both, rule::defect,
      "nothing: see the remark", "goes on", &reader_killed},
+    {"loss_reader_segment", "F14", "The same, with one GET of 32 KiB, which is less than a segment", over_both,
+     rule::same, "segments of 64 KiB", "", &small_reader_killed},
     {"loss_status", "F5", "The status that the error handler gets when a peer dies is", over_tcp, rule::may, "", "",
      &killed_status},
     {"loss_stopped", "F11", "That a peer stands still is told", over_both, rule::same, "silence is not death (7.7)", "",

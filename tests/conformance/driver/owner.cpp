@@ -142,7 +142,7 @@ void run_owner(bench& b) {
         break;
       }
       case command::fetch:
-        p.get(back, base + offered_bytes / 2, 64 * 1024, with.back_address, back_key, fetched);
+        p.get(back, base + offered_bytes / 2, with.fetch_bytes, with.back_address, back_key, fetched);
         p.progress();
         break;
       case command::reject: reject = true; break;

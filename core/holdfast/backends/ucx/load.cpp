@@ -19,10 +19,16 @@ constexpr platform::environment_setting before_loading[] = {
     // A process that comes back under its address finds connections of its former life there, which the system keeps for
     // a minute. Read when a worker is made, and from nowhere else.
     {"UCX_TCP_CM_REUSEADDR", "y"},
+    // Replies to GETs over tcp go in segments, a call of the system and a copy for each; the library's own 8 KiB make large
+    // ones three times as long. A segment longer than the receiver's buffer ends the receiver's process, and 64 KiB is what
+    // every receiver has that was not told otherwise; so both are set here, always.
+    {"UCX_TCP_TX_SEG_SIZE", "64k"},
+    {"UCX_TCP_RX_SEG_SIZE", "64k"},
 };
 // In the same order.
-constexpr overridden_setting names[] = {overridden_setting::mem_events, overridden_setting::handle_errors,
-                                        overridden_setting::debug_signal, overridden_setting::tcp_reuse};
+constexpr overridden_setting names[] = {overridden_setting::mem_events,   overridden_setting::handle_errors,
+                                        overridden_setting::debug_signal, overridden_setting::tcp_reuse,
+                                        overridden_setting::tcp_send,     overridden_setting::tcp_receive};
 static_assert(std::size(before_loading) == std::size(names));
 
 }  // namespace
@@ -49,8 +55,6 @@ result<ucp_table> load_ucp(event_log& log, const char* library) {
   HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
   table.ucs_status_string = reinterpret_cast<decltype(table.ucs_status_string)>(opened->symbol("ucs_status_string"));
-  table.ucp_context_print_info =
-      reinterpret_cast<decltype(table.ucp_context_print_info)>(opened->symbol("ucp_context_print_info"));
   char words[sizeof(error::words)];
   if (missing != nullptr) {
     std::snprintf(words, sizeof(words), "transport.ucx_library: it has no %s", missing);

@@ -51,18 +51,18 @@ namespace holdfast::inline HOLDFAST_ABI::ucx {
   HOLDFAST_UCP(ucp_request_free)               \
   HOLDFAST_UCP(ucp_request_check_status)
 
-// Optional: null where the library does not have them. Without them no lane over shared memory is offered to peers.
+// Optional: null where the library does not have them. Without the first two no lane over shared memory is offered to
+// peers; without the last nobody says what a context can use.
 #define HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP) \
   HOLDFAST_UCP(ucp_worker_get_address)                \
-  HOLDFAST_UCP(ucp_worker_release_address)
+  HOLDFAST_UCP(ucp_worker_release_address)            \
+  HOLDFAST_UCP(ucp_context_print_info)
 
 struct ucp_table {
 #define HOLDFAST_UCP(function) decltype(&::function) function = nullptr;
   HOLDFAST_UCP_FUNCTIONS(HOLDFAST_UCP)
   HOLDFAST_UCP_OPTIONAL_FUNCTIONS(HOLDFAST_UCP)
 #undef HOLDFAST_UCP
-  /// What a context can use, as text; null = nobody says.
-  void (*ucp_context_print_info)(ucp_context_h context, FILE* stream) = nullptr;
   /// From libucs, which libucp brings with it; null = statuses are shown as numbers.
   const char* (*ucs_status_string)(ucs_status_t status) = nullptr;
 };
