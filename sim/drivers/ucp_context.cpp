@@ -70,6 +70,7 @@ ucs_status_t ucp_config_modify(ucp_config_t* handle, const char* name, const cha
   auto* const found = c.find<config>(handle, object_kind::config);
   if (found == nullptr) return UCS_ERR_INVALID_PARAM;
   if (std::string_view(name) == "TLS") found->allowed = parse_transports(value);
+  if (std::string_view(name) == "NET_DEVICES") found->chosen = parse_devices(value);
   // Unknown names are kept as settings of transports that may exist: the answer is no proof of anything.
   return UCS_OK;
 }
@@ -86,12 +87,16 @@ ucs_status_t ucp_init_version(unsigned /*api_major*/, unsigned /*api_minor*/, co
   call c(function::ucp_init_version, settings);
   const config* const chosen = settings != nullptr ? c.find<config>(settings, object_kind::config) : nullptr;
   if (settings != nullptr && chosen == nullptr) return UCS_ERR_INVALID_PARAM;
-  const transports allowed = chosen != nullptr ? chosen->allowed : transports{};
+  transports allowed = chosen != nullptr ? chosen->allowed : transports{};
+  devices used = chosen != nullptr ? chosen->chosen : devices{};
+  used.card = used.card && c.lib().settings.rdma;
+  if (!used.loopback && !used.ethernet && !used.card) allowed.tcp = false;
   if ((params->field_mask & UCP_PARAM_FIELD_FEATURES) == 0 || params->features == 0) return UCS_ERR_INVALID_PARAM;
   if (const ucs_status_t status = c.fault_status("ucp.init", UCS_ERR_NO_DEVICE); status != UCS_OK) return status;
   if (!allowed.tcp && !allowed.shared) return UCS_ERR_NO_DEVICE;
   auto& made = c.lib().make<context>();
   made.allowed = allowed;
+  made.used = used;
   made.features = params->features;
   made.shared = (params->field_mask & UCP_PARAM_FIELD_MT_WORKERS_SHARED) != 0 && params->mt_workers_shared != 0;
   *answer = handle_of<ucp_context_h>(made);

@@ -11,6 +11,9 @@
 //
 // With the setting `rdma` endpoints between two hosts that have it carry GETs one-sided (ucp_rdma.cpp).
 //
+// Devices: a host has "lo" for 127.x.y.z and "eth0" for its other address, both of tcp; with the setting `rdma` also
+// "mlx5_0:1", which is used whatever TLS says. NET_DEVICES chooses among them (ucp_devices.cpp).
+//
 // Keys: bytes of a key are a small number that is used again after the registration is gone, and that begins anew in
 // the process's next life; or they are the same for all registrations of a life. An unpacked key remembers which
 // registration it was unpacked for.
@@ -103,9 +106,17 @@ struct transports {
   bool shared = true;
 };
 
+/// Which devices of the network a context may use, from the setting NET_DEVICES.
+struct devices {
+  bool loopback = true;
+  bool ethernet = true;
+  bool card = true;  // of a context: and the host has it
+};
+
 struct config final : object {
   explicit config(library& l) : object(l, object_kind::config) {}
   transports allowed;
+  devices chosen;
 };
 
 struct context final : object {
@@ -113,6 +124,7 @@ struct context final : object {
   std::uint64_t features = 0;
   bool shared = false;  // mt_workers_shared
   transports allowed;
+  devices used;
   unsigned workers = 0;  // not destroyed
 };
 
@@ -172,6 +184,7 @@ struct message final : packet {
   // Who sent a connect or accepted: for lanes that need no progress of the owner.
   host* sender = nullptr;
   std::uint32_t sender_life = 0;
+  bool sender_card = false;
   // Of a connect to a worker's address.
   bool peer_mode = false;
   bool shared = false;
@@ -251,6 +264,7 @@ struct connection_request final : object {
   std::shared_ptr<stream> where;
   host* client = nullptr;
   std::uint32_t client_life = 0;
+  bool client_card = false;
 };
 
 struct endpoint final : object, stream_end {
@@ -276,6 +290,7 @@ struct endpoint final : object, stream_end {
   unsigned operations = 0;                      // outstanding
   host* peer = nullptr;
   std::uint32_t peer_life = 0;
+  bool peer_card = false;  // its context uses a card with queue pairs
 
   void arrived(std::unique_ptr<packet> what) override;
   void broken(break_reason why) override;
@@ -385,6 +400,7 @@ library& library_of(host& h);
 namespace detail {
 /// The scheduling point before anything of the call happens, outside kernel scope.
 struct scheduling_point {
+  scheduling_point() = default;  // none
   explicit scheduling_point(function f);
 };
 }  // namespace detail
@@ -394,6 +410,10 @@ class call {
  public:
   /// `subject`: the handle that the function is about, for the event.
   explicit call(function f, const void* subject = nullptr);
+  /// Without a scheduling point. For a function that answers the same whenever it runs, and to which the caller hands
+  /// what may not be left behind with an abandoned stack.
+  struct at_once {};
+  call(function f, const void* subject, at_once);
   call(const call&) = delete;
   call& operator=(const call&) = delete;
 
@@ -415,6 +435,7 @@ class call {
   ucs_status_t fault_status(std::string_view point, ucs_status_t otherwise);
 
  private:
+  void enter(const void* subject);
   object* find_object(const void* handle, object_kind kind);
   detail::scheduling_point point_;  // first: outside kernel scope
   kernel_scope scope_;
@@ -440,6 +461,11 @@ void finish(request& r, ucs_status_t status);
 void finish_later(request& r, ucs_status_t status, std::int64_t spread_ns);
 /// The endpoint does not work any more; runs the error handler where it must.
 void fail_endpoint(endpoint& e, ucs_status_t status);
+/// The devices that a value of NET_DEVICES names. A name that is not there is passed over, as the library does with a
+/// warning.
+devices parse_devices(std::string_view text) noexcept;
+/// Whether a connection that names `address` goes over a device of the context.
+bool reaches(const context& from, std::uint32_t address) noexcept;
 /// A GET over this endpoint needs nobody's progress.
 bool is_one_sided(const endpoint& e);
 /// The endpoint's queue pair reads at the peer and writes here. `m` asks for it.

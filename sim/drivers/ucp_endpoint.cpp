@@ -135,12 +135,14 @@ void answer_address(worker& w, message& m) {
   made.connected = true;
   made.peer = m.sender;
   made.peer_life = m.sender_life;
+  made.peer_card = m.sender_card;
   if (m.shared && m.sender != &lib.owner) made.pair = ++w.pairs[{m.sender->index(), m.sender_life}].accepted;
   w.endpoints.push_back(&made);
   net.attach(made.where, side::server, made);
   auto accepted = std::make_unique<message>(message_kind::accepted);
   accepted->sender = &lib.owner;
   accepted->sender_life = lib.life;
+  accepted->sender_card = w.owner.used.card;
   post(made, std::move(accepted));
 }
 
@@ -345,6 +347,7 @@ ucs_status_t create_to_address(call& c, worker& w, const ucp_ep_params_t& params
   auto first = std::make_unique<message>(message_kind::connect);
   first->sender = &c.owner();
   first->sender_life = lib.life;
+  first->sender_card = w.owner.used.card;
   first->peer_mode = peer_mode;
   first->wanted_life = to.life;
   first->shared = shared;
@@ -373,13 +376,16 @@ ucs_status_t ucp_ep_create(ucp_worker_h handle, const ucp_ep_params_t* params, u
     const auto name = read_name(params->sockaddr);
     if (!name) return UCS_ERR_INVALID_ADDR;
     if (refused != UCS_OK) return refused;
-    // Without tcp there is nobody to connect to, which shows later.
-    const std::uint16_t port = w->owner.allowed.tcp ? name->port : std::uint16_t{0};
+    // Without tcp, or a device on the way, there is nobody to connect to, which shows later.
+    const bool way = w->owner.allowed.tcp && reaches(w->owner, name->address);
+    const std::uint16_t port = way ? name->port : std::uint16_t{0};
     auto& made = c.lib().make<endpoint>(*w);
     remember(made, *params);
     auto first = std::make_unique<message>(message_kind::connect);
     first->sender = &c.owner();
     first->sender_life = c.lib().life;
+    first->sender_card = w->owner.used.card;
+    first->address = name->address;
     made.where = net.connect(c.owner(), made, name->address, port, std::move(first), 2 * envelope_bytes);
     *answer = handle_of<ucp_ep_h>(made);
     return UCS_OK;
@@ -410,10 +416,12 @@ ucs_status_t ucp_ep_create(ucp_worker_h handle, const ucp_ep_params_t* params, u
   made.connected = true;
   made.peer = r->client;
   made.peer_life = r->client_life;
+  made.peer_card = r->client_card;
   net.attach(made.where, side::server, made);
   auto accepted = std::make_unique<message>(message_kind::accepted);
   accepted->sender = &c.owner();
   accepted->sender_life = c.lib().life;
+  accepted->sender_card = w->owner.used.card;
   post(made, std::move(accepted));
   *answer = handle_of<ucp_ep_h>(made);
   return UCS_OK;

@@ -152,10 +152,19 @@ detail::scheduling_point::scheduling_point(function f) {
 
 call::call(function f, const void* subject)
     : point_(f), function_(f), library_(&library_of(*world::current().running_host())) {
+  enter(subject);
+}
+
+call::call(function f, const void* subject, at_once)
+    : function_(f), library_(&library_of(*world::current().running_host())) {
+  enter(subject);
+}
+
+void call::enter(const void* subject) {
   world& w = the_world();
   host& h = owner();
   const auto* const about = static_cast<const object*>(subject);
-  w.log(&h, hardware_event::driver_call, static_cast<std::uint64_t>(f),
+  w.log(&h, hardware_event::driver_call, static_cast<std::uint64_t>(function_),
         about != nullptr && about->magic == object::made_here ? about->number : 0);
   if (w.locks_held_by_running_fiber() != 0) {
     const fiber& self = *w.running();

@@ -131,9 +131,7 @@ void read_piece(const std::shared_ptr<transfer>& t) {
 
 }  // namespace
 
-bool is_one_sided(const endpoint& e) {
-  return e.lib.settings.rdma && e.connected && !e.shared && e.peer != nullptr && ucp_settings_of(*e.peer).rdma;
-}
+bool is_one_sided(const endpoint& e) { return e.connected && !e.shared && e.owner.owner.used.card && e.peer_card; }
 
 void read_one_sided(endpoint& e, const message& m) {
   const ucp_settings& rules = e.lib.settings;

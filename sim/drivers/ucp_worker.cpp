@@ -95,6 +95,8 @@ namespace {
 
 void offer_connection(worker& w, message& m) {
   listener& at = *m.at;
+  // Over a device that the context does not have: the library complains on standard error, and nobody gets an answer.
+  if (!reaches(w.owner, static_cast<std::uint32_t>(m.address))) return;
   if (at.gone) {
     // Nobody is there any more to decide.
     fabric::of(w.lib.the_world()).send(m.where, side::server, std::make_unique<message>(message_kind::rejected), 64);
@@ -105,6 +107,7 @@ void offer_connection(worker& w, message& m) {
   made.where = std::move(m.where);
   made.client = m.sender;
   made.client_life = m.sender_life;
+  made.client_card = m.sender_card;
   ++w.undecided;
   const core_scope core;
   at.handler.cb(handle_of<ucp_conn_request_h>(made), at.handler.arg);
@@ -196,6 +199,7 @@ void handle(worker& w, message& m) {
       e.connected = true;
       e.peer = m.sender;
       e.peer_life = m.sender_life;
+      e.peer_card = m.sender_card;
       auto queued = std::move(e.queue);
       e.queue.clear();
       for (auto& each : queued) post(e, std::move(each));

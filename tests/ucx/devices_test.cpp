@@ -1,6 +1,7 @@
 // Proves that transport.devices chooses UCX's network devices, over real UCX: those that are named are used and no
 // others, also in what UCX itself says; a name that is not there is refused with the setting, the name and what there is;
-// and settings of ours that win over variables of the operator's are told.
+// GETs work where the listen address is of a device named, and are absent otherwise; and settings of ours that win over
+// variables of the operator's are told.
 #include <holdfast/platform/abi.hpp>
 
 #include "tests/ucx/harness.hpp"
@@ -8,6 +9,10 @@
 #include <holdfast/backends/ucx/inspect.hpp>
 
 #include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -88,6 +93,60 @@ TEST(ucx_devices, a_device_that_is_not_there_is_refused_by_name_with_those_that_
   EXPECT_TRUE(contains(refusal_of("all,lo"), "transport.devices: no all; there is "));
   // A name as long as a setting may be does not hide which setting it was.
   EXPECT_TRUE(contains(refusal_of(std::string(255, 'x')), "transport.devices: no xxxxxxxxxxxxxxxxxxxx; there is "));
+}
+
+/// A device of tcp that is not the loopback, and its address for a listener.
+struct other_device {
+  std::string name;
+  std::string address;
+};
+
+std::optional<other_device> find_other_device() {
+  side looks;
+  const auto all = ucx::inspect(looks.log(), ucx::default_library, "tcp");
+  ifaddrs* first = nullptr;
+  if (!all || ::getifaddrs(&first) != 0) return std::nullopt;
+  std::optional<other_device> found;
+  for (const ifaddrs* one = first; one != nullptr && !found; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    const std::string name = one->ifa_name;
+    if (name == "lo" || std::ranges::none_of(all->lanes, [&](const auto& lane) { return lane.device == name; }))
+      continue;
+    char text[INET_ADDRSTRLEN];
+    const auto* const address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text)) != nullptr)
+      found = other_device{name, std::string(text) + ":0"};
+  }
+  ::freeifaddrs(first);
+  return found;
+}
+
+TEST(ucx_devices, another_device_than_the_loopback_is_used_where_the_listen_address_is_its_own) {
+  const auto other = find_other_device();
+  if (!other) GTEST_SKIP() << "this machine has no other device with an address";
+  tp::settings values;
+  values.listen_address = other->address;
+  for (const std::string& devices : {other->name, "lo," + other->name}) {
+    side own(values, over(devices));
+    ASSERT_FALSE(own.failure()) << own.failure()->text();
+    EXPECT_TRUE(own.net().get_works()) << own.net().get_absent_because().text();
+    EXPECT_TRUE(contains(own.net().found().wire.transports, "tcp over " + devices));
+  }
+}
+
+TEST(ucx_devices, where_the_listen_address_is_of_no_device_named_gets_are_absent) {
+  const auto other = find_other_device();
+  if (!other) GTEST_SKIP() << "this machine has no other device with an address";
+  tp::settings values;
+  for (const auto& [devices, address] : {std::pair{other->name, values.listen_address}, {"lo", other->address}}) {
+    values.listen_address = address;
+    side own(values, over(devices));
+    ASSERT_FALSE(own.failure()) << own.failure()->text();
+    EXPECT_FALSE(own.net().get_works());
+    const error& why = own.net().get_absent_because();
+    EXPECT_EQ(why.code, error_code::absent);
+    EXPECT_TRUE(contains(why.text(), "Destination is unreachable")) << why.text();
+  }
 }
 
 TEST(ucx_devices, with_transports_that_use_no_network_there_is_none) {

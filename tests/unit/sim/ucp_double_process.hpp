@@ -71,7 +71,7 @@ struct board {
 class process {
  public:
   explicit process(sim::host& machine, std::uint64_t features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-                   const char* transports = nullptr)
+                   const char* transports = nullptr, const char* devices = nullptr)
       : machine_(machine), platform_(machine) {
     auto made = hf::platform::poller::create(platform_);
     require(made.has_value(), "a poller");
@@ -81,6 +81,9 @@ class process {
     require(ucp().ucp_config_modify(config, "NO_SUCH_SETTING", "x") == UCS_OK, "unknown names are accepted");
     if (transports != nullptr) {
       require(ucp().ucp_config_modify(config, "TLS", transports) == UCS_OK, "a choice of transports");
+    }
+    if (devices != nullptr) {
+      require(ucp().ucp_config_modify(config, "NET_DEVICES", devices) == UCS_OK, "a choice of devices");
     }
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
