@@ -324,6 +324,9 @@ int run_node(const std::vector<std::string>& words) {
   // It may have died before that was asked for.
   if (std::to_string(::getppid()) != values.at("parent")) return 1;
   ::signal(SIGPIPE, SIG_IGN);
+  // The first call loads a library, which takes memory from the heap; a handler may not.
+  void* frame = nullptr;
+  ::backtrace(&frame, 1);
   ::signal(SIGABRT, &say_where);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   ::signal(SIGSEGV, &say_where);  // sanitizers say it themselves
