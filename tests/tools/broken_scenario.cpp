@@ -31,6 +31,14 @@ struct shared_state {
   std::vector<std::pair<std::string, std::vector<op>>> lanes;
 };
 
+// Each call looks at the room of the one before, and adds after the next: no compiler makes a loop of it.
+std::uint64_t descend(std::uint64_t left, const volatile char* above) {
+  volatile char room[1024];
+  room[0] = static_cast<char>(left);
+  if (above != nullptr) room[1] = above[0];
+  return left == 0 ? 0 : descend(left - 1, room) + static_cast<std::uint64_t>(room[0] == static_cast<char>(left));
+}
+
 // Steps of the fibers of one host.
 void execute(shared_state& s, const op& step) {
   if (step.what == "add") {
@@ -47,6 +55,13 @@ void execute(shared_state& s, const op& step) {
   } else if (step.what == "spin") {
     for (volatile bool on = s.spins; on;) {
     }
+  } else if (step.what == "await") {
+    // Nobody adds.
+    while (s.counter.load() == 0) {
+    }
+  } else if (step.what == "descend") {
+    s.w.point(op_kind::yield);
+    s.expected += descend(std::uint64_t{1} << 40, nullptr);
   } else if (step.what == "heed" || step.what == "ignore" || step.what == "die") {
     kernel_scope kernel;
     host& here = *s.w.running_host();
@@ -65,7 +80,7 @@ void execute(shared_state& s, const op& step) {
 }
 
 bool known(const std::string& what) {
-  for (const char* name : {"add", "add_right", "die", "enter", "heed", "ignore", "spin", "stray"}) {
+  for (const char* name : {"add", "add_right", "await", "descend", "die", "enter", "heed", "ignore", "spin", "stray"}) {
     if (what == name) return true;
   }
   return false;
@@ -139,6 +154,8 @@ scenario_registrar lost(make("test-lost-update", "fibers add by load and store",
 scenario_registrar right(make("test-right", "fibers add in one step", "add_right"));
 scenario_registrar crash(make("test-crash", "crashes when two fibers meet", "enter"));
 scenario_registrar spin(make("test-spin", "may never come to a scheduling point", "spin"));
+scenario_registrar deep(make("test-recursion", "calls itself without end", "descend"));
+scenario_registrar livelock(make("test-livelock", "looks again and again for what never comes", "await"));
 scenario_registrar heeded(make("test-fault-heeded", "asks for a planned fault and acts on it", "heed", {refuse(2)}));
 scenario_registrar ignored(make("test-fault-ignored", "asks for a planned fault and does nothing", "ignore",
                                 {refuse(1)}));

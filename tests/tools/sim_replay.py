@@ -166,6 +166,30 @@ class Replay(SimTest):
         self.assertEqual(self.sim("replay", "crash.jsonl.zst").code, 0)
         self.assertEqual([name for name in self.left() if "choices" in name or "part" in name], [])
 
+    # Every scenario of the program ends, so only those that are wrong on purpose can have such traces.
+    def test_stored_traces_of_a_livelock_and_of_recursion_without_end_end_so_again(self):
+        traces = sorted((Path(__file__).parent / "traces").glob("*.jsonl"))
+        self.assertEqual([path.name for path in traces], ["livelock.jsonl", "recursion-without-end.jsonl"])
+        answer = self.sim("replay", *traces)
+        self.assertEqual(answer.code, 0, answer)
+        self.assertRegex(answer.out, r"violation of livelock: more than 100 steps; of the last 1000 a/app-\d made \d+, "
+                                     r"and repeats load atomic#1\n")
+        self.assertRegex(answer.out, r"violation of stack overflow: a/app-1 ran out of its stack of \d+ bytes; its last "
+                                     r"operation was yield\n")
+        self.assertTrue(answer.out.endswith("replay: 2 traces, 2 same, 0 diverged, 0 different\n"), answer)
+
+    def test_a_livelock_and_recursion_without_end_leave_traces_that_end_so_again(self):
+        for scenario, invariant in (("test-livelock", "livelock"), ("test-recursion", "stack overflow")):
+            for verb in ("run", "campaign", "explore"):
+                limits = ["--seeds", "1..3", "--stop-after", "1"] if verb == "campaign" else []
+                answer = self.sim(verb, scenario, "--steps-max", "100", *limits)
+                self.assertEqual(answer.code, 1, answer)
+                self.assertIn(f"violation {invariant}: ", answer.out)
+                command = re.search(r"^  replay   (.*)$", answer.out, re.M).group(1)
+                again = self.shell(command)
+                self.assertEqual(again.code, 0, again)
+                self.assertIn(f"violation of {invariant}: ", again.out)
+
     def test_a_crash_that_was_not_promised_is_different(self):
         self.assertEqual(self.sim("campaign", "test-crash", "--stop-after", "1").code, 1)
         path = self.dir / self.left()[0]
