@@ -54,7 +54,7 @@ class one_map_for_one_demand final : public invariant {
       if (a.published == 0 || a.retired != 0 || a.dedicated) continue;
       // What is free now and was not released since the claim was free when the grower searched again.
       if (a.published_event > pool.claimed_event || a.released_event > pool.claimed_event) continue;
-      promise(w, ghost::longest_free(b, a) < wanted, [&] {
+      promise(w, b.longest_free(a) < wanted, [&] {
         return named(w, e, "pool", e.fields[0]) + " grows for " + std::to_string(e.fields[3]) +
                " bytes although arena " + std::to_string(b.arenas.id_at(i)) + " had room when the grower searched";
       });
@@ -122,8 +122,8 @@ class nothing_is_left_at_rest final : public invariant {
     for (std::size_t i = 0; i < b.blocks.size(); ++i)
       if (!b.blocks.at(i).freed && !refused_as_tombstone(b, b.blocks.at(i))) kept = b.blocks.id_at(i);
     promise(w, charged == 0 && b.registered_bytes == 0 && kept == none, [&] {
-      return "host " + std::string(ghost::host_name(w, host)) + " ends with " + std::to_string(charged) +
-             " bytes charged, " + std::to_string(b.registered_bytes) + " registered" +
+      return "host " + std::string(host_name(w, host)) + " ends with " + std::to_string(charged) + " bytes charged, " +
+             std::to_string(b.registered_bytes) + " registered" +
              (kept != none ? ", and block " + std::to_string(kept) + " not given back" : "");
     });
   }
@@ -179,7 +179,7 @@ class an_adopted_arena_is_born_empty final : public invariant {
     if (!a.adopted) return;
     promise(w, a.spans_granted == 0 && a.live.empty() && !a.dedicated,
             [&] { return named(w, e, "arena", e.fields[0]) + " was adopted, and is not empty or serves one request"; });
-    const pool_record* const pool = ghost::pool_of(b, a);
+    const pool_record* const pool = b.pool_of(a);
     if (pool == nullptr) return;
     promise(w, pool->step == none || pool->step < shutdown_step::close,
             [&] { return named(w, e, "arena", e.fields[0]) + " was adopted by a pool that is closed"; });

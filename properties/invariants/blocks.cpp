@@ -80,7 +80,7 @@ class refusals_are_asked_again_in_bounds final : public invariant {
              std::to_string(e.fields[2]) + " and is " + std::to_string(region->unmaps) +
              (region->block == none ? " of an id that no map gave" : "");
     });
-    const pool_record* const pool = ghost::pool_of_region(b, e.fields[0]);
+    const pool_record* const pool = b.pool_of_region(e.fields[0]);
     if (pool == nullptr || region->unmaps == 1) return;
     promise(w, region->unmaps <= 1 + pool->retries, [&] {
       return "an unmap of " + named(w, e, "region", e.fields[0]) + " was submitted " + std::to_string(region->unmaps) +

@@ -64,7 +64,7 @@ class a_transfer_state_ends_once final : public invariant {
     }
     std::uint64_t operation = none;
     if (e.kind == hardware_event::dma_write)
-      operation = ghost::operation_of_write(b, e);
+      operation = b.operation_of_write(e);
     else if (const request_record* const r = b.requests.find(e.fields[0]))
       operation = r->operation;
     const operation_record* const o = b.operations.find(operation);
@@ -82,7 +82,7 @@ class a_transfer_state_ends_once final : public invariant {
       const span_record& s = b.spans.at(i);
       if (s.operation == none) continue;
       promise(w, s.holds == 0, [&] {
-        return "span " + std::to_string(b.spans.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "span " + std::to_string(b.spans.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " is still held by a transfer at rest";
       });
     }
@@ -96,7 +96,7 @@ class a_transfer_state_ends_once final : public invariant {
       const request_record* const r = b.requests.find(o->request);
       const bool over = o->ended != 0 || (r != nullptr ? !r->open : o->submitted != 0 && o->landed == o->bytes);
       promise(w, !over, [&] {
-        return "operation " + std::to_string(s.operation) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "operation " + std::to_string(s.operation) + " of host " + std::string(host_name(w, host)) +
                " is over, and span " + std::to_string(b.spans.id_at(i)) + " is still held for it";
       });
     }

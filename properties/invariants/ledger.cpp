@@ -42,7 +42,7 @@ class counter_stays_under_the_ceiling final : public invariant {
     std::uint64_t charged = 0;
     for (std::size_t i = 0; i < b.ledgers.size(); ++i) charged += b.ledgers.at(i).charged;
     promise(w, b.registered_bytes <= charged, [&] {
-      return "host " + std::string(ghost::host_name(w, e.host)) + " has " + std::to_string(b.registered_bytes) +
+      return "host " + std::string(host_name(w, e.host)) + " has " + std::to_string(b.registered_bytes) +
              " bytes registered at the device and is charged for " + std::to_string(charged);
     });
   }
@@ -83,7 +83,7 @@ class an_unconfirmed_unmap_keeps_its_charge final : public invariant {
       if (!b.regions.at(i).settled) owed += b.regions.at(i).charge;
     for (std::size_t i = 0; i < b.ledgers.size(); ++i) committed += b.ledgers.at(i).committed;
     promise(w, committed >= owed, [&] {
-      return "host " + std::string(ghost::host_name(w, e.host)) + " is charged " + std::to_string(committed) +
+      return "host " + std::string(host_name(w, e.host)) + " is charged " + std::to_string(committed) +
              " bytes while arenas that are not settled hold " + std::to_string(owed);
     });
   }
@@ -119,19 +119,19 @@ class cancellation_leaves_no_debt final : public invariant {
     for (std::size_t i = 0; i < b.regions.size(); ++i)
       if (!b.regions.at(i).settled) owed += b.regions.at(i).charge;
     promise(w, open == 0 && charged == owed, [&] {
-      return "host " + std::string(ghost::host_name(w, host)) + " is charged " + std::to_string(charged) + " bytes, " +
+      return "host " + std::string(host_name(w, host)) + " is charged " + std::to_string(charged) + " bytes, " +
              std::to_string(open) + " of them reserved by nobody; registrations that are not settled hold " +
              std::to_string(owed);
     });
     for (std::size_t i = 0; i < b.pools.size(); ++i)
       promise(w, b.pools.at(i).building == 0, [&] {
-        return "pool " + std::to_string(b.pools.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "pool " + std::to_string(b.pools.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " still builds " + std::to_string(b.pools.at(i).building) + " arenas at rest";
       });
     for (std::size_t i = 0; i < b.arenas.size(); ++i) {
       const arena_record& a = b.arenas.at(i);
       promise(w, a.published <= 1 && a.retired <= 1 && a.settled <= a.retired && a.published + a.retired != 0, [&] {
-        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " is in no one place: published " + std::to_string(a.published) + " times, retired " +
                std::to_string(a.retired) + ", settled " + std::to_string(a.settled);
       });

@@ -20,7 +20,7 @@ class the_gauge_is_the_counter final : public invariant {
     std::uint64_t charged = 0;
     for (std::size_t i = 0; i < b.ledgers.size(); ++i) charged += b.ledgers.at(i).charged;
     promise(w, registered_bytes == charged, [&] {
-      return "host " + std::string(ghost::host_name(w, host)) + " shows " + std::to_string(registered_bytes) +
+      return "host " + std::string(host_name(w, host)) + " shows " + std::to_string(registered_bytes) +
              " registered bytes; its ledger counts " + std::to_string(charged);
     });
   }
@@ -41,7 +41,7 @@ class a_snapshot_adds_up final : public invariant {
     wrong(w, host, "live spans", taken.pool.live_spans, live);
     wrong(w, host, "transfers", taken.pool.in_flight, holds);
     promise(w, taken.budget.reserved_open_bytes <= taken.budget.registered_bytes, [&] {
-      return "a snapshot of host " + std::string(ghost::host_name(w, host)) + " has more bytes reserved than charged";
+      return "a snapshot of host " + std::string(host_name(w, host)) + " has more bytes reserved than charged";
     });
     for (const std::vector<pinned::arena_snapshot>* const list : {&taken.arenas, &taken.retiring})
       for (const pinned::arena_snapshot& one : *list)
@@ -50,14 +50,14 @@ class a_snapshot_adds_up final : public invariant {
                     one.holds <= one.live,
                 [&] {
                   return "arena " + std::to_string(one.generation) + " in a snapshot of host " +
-                         std::string(ghost::host_name(w, host)) + " has more than there is of it";
+                         std::string(host_name(w, host)) + " has more than there is of it";
                 });
   }
 
  private:
   void wrong(world& w, std::uint16_t host, std::string_view what, std::uint64_t sum, std::uint64_t recount) {
     promise(w, sum == recount, [&] {
-      return "a snapshot of host " + std::string(ghost::host_name(w, host)) + " counts " + std::to_string(sum) + " " +
+      return "a snapshot of host " + std::string(host_name(w, host)) + " counts " + std::to_string(sum) + " " +
              std::string(what) + " and lists " + std::to_string(recount);
     });
   }
@@ -76,7 +76,7 @@ class nobody_waits_with_a_lock final : public invariant {
     promise(w, held == 0, [&] {
       const bool pages = e.kind == hardware_event::pages_returned || e.kind == hardware_event::pages_tombstoned;
       return (pages ? named(w, e, "pages", e.fields[0]) + " went back with "
-                    : "a task of host " + std::string(ghost::host_name(w, e.host)) + " stands still with ") +
+                    : "a task of host " + std::string(host_name(w, e.host)) + " stands still with ") +
              std::to_string(held) + " locks";
     });
   }
@@ -126,7 +126,7 @@ void told_shutdown(sim::world& w, std::uint16_t host, std::int64_t deadline_ns) 
   ghost& books = the_ghost();
   if (host >= books.host_count() || !books.touched(host)) return;
   books.of(host).teardown_due_ns = deadline_ns;
-  books.of(host).teardown_stalled_ns = ghost::stalled_ns(w, host);
+  books.of(host).teardown_stalled_ns = stalled_ns(w, host);
 }
 
 void told_call(sim::world&, std::uint16_t host, bool waits) {

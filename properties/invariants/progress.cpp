@@ -54,7 +54,7 @@ class one_thread_drives_the_worker final : public invariant {
       case function::ucp_listener_destroy:
         if (b.workers.size() == 0) break;
         promise(w, drives(b, e.fiber), [&] {
-          return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(ghost::host_name(w, e.host)) +
+          return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(host_name(w, e.host)) +
                  " was called by fiber " + std::to_string(e.fiber) + ", which has no worker";
         });
         break;
@@ -63,7 +63,7 @@ class one_thread_drives_the_worker final : public invariant {
       case function::ucp_rkey_pack:
         if (b.workers.size() == 0) break;
         promise(w, !drives(b, e.fiber), [&] {
-          return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(ghost::host_name(w, e.host)) +
+          return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(host_name(w, e.host)) +
                  " was called by the progress thread";
         });
         break;
@@ -85,7 +85,7 @@ class work_wakes_the_progress_thread final : public invariant {
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::progress_state && e.fields[1] == progress_state::sleeping)
       promise(w, e.fields[2] == 0, [&] {
-        return "the progress thread of host " + std::string(ghost::host_name(w, e.host)) + " sleeps with " +
+        return "the progress thread of host " + std::string(host_name(w, e.host)) + " sleeps with " +
                std::to_string(e.fields[2]) + " entries queued";
       });
     if (e.kind == event_id::progress_state && e.fields[1] == progress_state::sleeping && b.failures == 0)
@@ -93,7 +93,7 @@ class work_wakes_the_progress_thread final : public invariant {
     if (e.kind != event_id::progress_woke || b.queued.empty()) return;
     for (const std::uint64_t id : b.queued) {
       const operation_record& o = *b.operations.find(id);
-      const std::int64_t stalled = ghost::stalled_ns(w, e.host) - o.accepted_stalled_ns;
+      const std::int64_t stalled = stalled_ns(w, e.host) - o.accepted_stalled_ns;
       promise(w, e.time_ns <= o.accepted_ns + stalled, [&] {
         return named(w, e, "operation", id) + " lay in the queue for " + std::to_string(e.time_ns - o.accepted_ns) +
                " ns while the progress thread slept";
@@ -105,7 +105,7 @@ class work_wakes_the_progress_thread final : public invariant {
     if (b.progress != progress_state::sleeping && b.progress != progress_state::arming) return;
     for (const std::uint64_t id : b.queued)
       promise(w, false, [&] {
-        return "operation " + std::to_string(id) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "operation " + std::to_string(id) + " of host " + std::string(host_name(w, host)) +
                " lies in the queue, and its progress thread sleeps for ever";
       });
     if (b.progress == progress_state::sleeping) look_at_library(w, host, b, false);
@@ -119,7 +119,7 @@ class work_wakes_the_progress_thread final : public invariant {
       // Of a transport that was given up for lost.
       if (one->efd < 0 || b.workers.find(one->number) == nullptr) continue;
       promise(w, falls_asleep ? one->armed || one->signalled : one->signalled || !one->has_work(), [&] {
-        return "the progress thread of host " + std::string(ghost::host_name(w, host)) + " sleeps, and its worker " +
+        return "the progress thread of host " + std::string(host_name(w, host)) + " sleeps, and its worker " +
                std::to_string(one->number) +
                (falls_asleep ? " would not be armed, or was used since" : " has work that wakes nobody");
       });
@@ -158,7 +158,7 @@ class no_wakes_without_work final : public invariant {
                   {kind_of(event_id::progress_woke)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     promise(w, b.idle_wakes <= bound, [&] {
-      return "the progress thread of host " + std::string(ghost::host_name(w, e.host)) + " woke " +
+      return "the progress thread of host " + std::string(host_name(w, e.host)) + " woke " +
              std::to_string(b.idle_wakes) + " times within a second with nothing to do";
     });
   }
@@ -180,7 +180,7 @@ class no_lock_in_foreign_hands final : public invariant {
     const unsigned held = w.locks_held_by_running_fiber();
     const bool driver = e.kind == hardware_event::driver_call || e.kind == hardware_event::driver_callback;
     promise(w, held == 0, [&] {
-      return (driver ? "the library of host " : "a program of host ") + std::string(ghost::host_name(w, e.host)) +
+      return (driver ? "the library of host " : "a program of host ") + std::string(host_name(w, e.host)) +
              " is entered with " + std::to_string(held) + " locks";
     });
     if (e.kind == hardware_event::driver_call) return judge_call(w, e, b);
@@ -202,7 +202,7 @@ class no_lock_in_foreign_hands final : public invariant {
       const worker_record* const known = b.workers.find(one->number);
       if (known == nullptr || known->fiber != e.fiber) continue;
       promise(w, !one->progressing, [&] {
-        return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(ghost::host_name(w, e.host)) +
+        return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(host_name(w, e.host)) +
                " is called inside a callback of worker " + std::to_string(one->number);
       });
     }
@@ -262,10 +262,10 @@ class transports_share_nothing final : public invariant {
                   {kind_of(hardware_event::object_shared), kind_of(hardware_event::driver_handle_foreign)}) {}
   // Every host's core lies in the process of the simulator, as several runtimes of one program do.
   void judge(world& w, const logged_event& e, host_books&) override {
-    const auto maker = std::string(ghost::host_name(w, static_cast<std::uint16_t>(e.fields[1])));
+    const auto maker = std::string(host_name(w, static_cast<std::uint16_t>(e.fields[1])));
     promise(w, false, [&] {
       if (e.kind == hardware_event::object_shared)
-        return "host " + std::string(ghost::host_name(w, e.host)) + " uses " +
+        return "host " + std::string(host_name(w, e.host)) + " uses " +
                w.object_name(static_cast<sim::object_id>(e.fields[0])) + ", which host " + maker +
                " made in its life " + std::to_string(e.fields[2]);
       return named(w, e, "handle", e.fields[0]) + " of host " + maker + " is given to a library that did not make it";
@@ -275,7 +275,7 @@ class transports_share_nothing final : public invariant {
     for (std::size_t i = 0; i < b.contexts.size(); ++i) {
       const context_record& c = b.contexts.at(i);
       promise(w, !c.two_progress && !c.two_registration, [&] {
-        return "context " + std::to_string(b.contexts.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "context " + std::to_string(b.contexts.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " was used by the threads of two transports";
       });
     }
@@ -291,7 +291,7 @@ class a_witness_tells_the_truth final : public invariant {
             {kind_of(event_id::witness_issued), kind_of(event_id::teardown_hung)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (b.teardown_due_ns != never) {
-      const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, e.host) - b.teardown_stalled_ns;
+      const std::int64_t due_ns = b.teardown_due_ns + stalled_ns(w, e.host) - b.teardown_stalled_ns;
       promise(w, e.time_ns <= due_ns, [&] {
         return "the teardown of " + named(w, e, "epoch", e.fields[0]) + " ended " + std::to_string(e.time_ns - due_ns) +
                " ns after its deadline (stalled time not counted)";
@@ -304,7 +304,7 @@ class a_witness_tells_the_truth final : public invariant {
     }
     promise(w, b.witnesses_of_this == 1, [&] { return "a second witness of " + named(w, e, "epoch", e.fields[0]); });
     if (b.progress_fiber == 0xffffffff) return;  // a backend without a library
-    promise(w, ghost::workers_gone(b) && b.contexts_closed != 0 && b.contexts_closed >= b.contexts.size(), [&] {
+    promise(w, b.workers_gone() && b.contexts_closed != 0 && b.contexts_closed >= b.contexts.size(), [&] {
       return "a witness of " + named(w, e, "epoch", e.fields[0]) + " was issued with " +
              std::to_string(b.workers_destroyed) + " workers destroyed and " + std::to_string(b.contexts_closed) +
              " contexts closed";
@@ -316,7 +316,7 @@ class a_witness_tells_the_truth final : public invariant {
       return;
     // Where the library does not return the deadline says so.
     promise(w, b.hung != 0 || (b.transport == transport_state::gone && b.witnesses_of_this == 1), [&] {
-      return "the teardown of the transport of host " + std::string(ghost::host_name(w, host)) + " never ended";
+      return "the teardown of the transport of host " + std::string(host_name(w, host)) + " never ended";
     });
   }
   void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override { judge_at_rest(w, host, b); }
@@ -339,20 +339,19 @@ class an_absent_backend_does_nothing final : public invariant {
       // A library that did not return keeps what it has.
       if (b.hung != 0) return;
       promise(w, alive == none && b.open_requests.empty(), [&] {
-        return "the transport of host " + std::string(ghost::host_name(w, e.host)) +
+        return "the transport of host " + std::string(host_name(w, e.host)) +
                " is reported absent and still holds registration " + std::to_string(alive);
       });
       bool endpoint_open = false;
       for (std::size_t i = 0; i < b.endpoints.size(); ++i)
         endpoint_open = endpoint_open || b.endpoints.at(i).state != endpoint_state::destroyed;
       promise(w, b.workers_open == 0 && b.contexts_closed >= b.contexts.size() && !endpoint_open, [&] {
-        return "the transport of host " + std::string(ghost::host_name(w, e.host)) +
-               " is reported absent and still has " + std::to_string(b.workers_open) + " workers" +
-               (endpoint_open ? " and an endpoint" : "");
+        return "the transport of host " + std::string(host_name(w, e.host)) + " is reported absent and still has " +
+               std::to_string(b.workers_open) + " workers" + (endpoint_open ? " and an endpoint" : "");
       });
     } else if (b.absent != 0 && b.hung == 0) {
       promise(w, false, [&] {
-        return "the transport of host " + std::string(ghost::host_name(w, e.host)) +
+        return "the transport of host " + std::string(host_name(w, e.host)) +
                " calls its library after it was "
                "reported absent";
       });

@@ -40,7 +40,7 @@ class a_pooled_arena_idles_first final : public invariant {
                   {kind_of(event_id::arena_retired)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     const arena_record& a = *b.arenas.find(e.fields[0]);
-    const pool_record* const pool = ghost::pool_of(b, a);
+    const pool_record* const pool = b.pool_of(a);
     if (a.reason != retire_reason::reclaim || a.dedicated || pool == nullptr || pool->reclaim_after_ns == never) return;
     promise(w, a.empty_since.set() && e.time_ns - a.empty_since.ns >= pool->reclaim_after_ns, [&] {
       return named(w, e, "arena", e.fields[0]) + " was reclaimed " +
@@ -93,7 +93,7 @@ class no_age_no_reclaim final : public invariant {
       return;
     }
     const arena_record& a = *b.arenas.find(e.fields[0]);
-    const pool_record* const pool = ghost::pool_of(b, a);
+    const pool_record* const pool = b.pool_of(a);
     if (a.reason != retire_reason::reclaim || a.dedicated || pool == nullptr) return;
     promise(w, pool->reclaim_after_ns != never, [&] {
       return named(w, e, "arena", e.fields[0]) + " is pooled and was reclaimed, but arenas may idle for ever";
@@ -122,7 +122,7 @@ class an_empty_dedicated_arena_goes_at_once final : public invariant {
     if (e.kind == event_id::unmap_submitted) {
       const arena_record* const a = b.arenas.find(e.fields[1]);
       if (a == nullptr || !by_reclaim(*a) || !a->dedicated || a->unmaps != 1) return;
-      const std::int64_t late = ghost::elapsed_ns(w, e, a->retired_at);
+      const std::int64_t late = elapsed_ns(w, e, a->retired_at);
       promise(w, late <= 0, [&] {
         return "an unmap of " + named(w, e, "arena", e.fields[1]) + " was submitted " + std::to_string(late) +
                " ns after its sweep";
@@ -146,7 +146,7 @@ class an_empty_dedicated_arena_goes_at_once final : public invariant {
       const arena_record& a = b.arenas.at(i);
       if (!by_reclaim(a)) continue;
       promise(w, a.unmaps != 0 || a.forced, [&] {
-        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " was reclaimed and no unmap was ever submitted";
       });
     }
@@ -176,15 +176,14 @@ class idle_arenas_do_not_stay final : public invariant {
  private:
   void in_time(world& w, const logged_event& e, host_books& b, std::uint64_t generation, std::string_view what) {
     const arena_record& a = *b.arenas.find(generation);
-    const pool_record* const pool = ghost::pool_of(b, a);
+    const pool_record* const pool = b.pool_of(a);
     if (pool == nullptr || pool->reclaim_after_ns == never || a.dedicated || a.published == 0) return;
     if (!a.empty_since.set() || !a.above_floor_since.set()) return;
     const std::int64_t after = pool->reclaim_after_ns;
     const std::int64_t bound = after / 2 < shortest_period_ns ? after + 2 * shortest_period_ns
                                : after > never / 2            ? never
                                                               : 2 * after;
-    const std::int64_t idle =
-        std::min(ghost::elapsed_ns(w, e, a.empty_since), ghost::elapsed_ns(w, e, a.above_floor_since));
+    const std::int64_t idle = std::min(elapsed_ns(w, e, a.empty_since), elapsed_ns(w, e, a.above_floor_since));
     promise(w, idle <= bound, [&] {
       return named(w, e, "arena", generation) + " " + std::string(what) + " " + std::to_string(idle) +
              " ns (stalled time not counted) after it was empty and not needed; allowed are " + std::to_string(bound);
@@ -203,7 +202,7 @@ class pressure_before_refusal final : public invariant {
     if (e.fields[3] != static_cast<std::uint64_t>(error_code::budget_exceeded)) return;
     const pool_record& pool = b.pools[e.fields[0]];
     if (!pool.opened || !pool.pressure || above_every_ceiling(b, e.fields[2])) return;
-    const relief_record* const relief = b.reliefs.find(ghost::relief_id(e.fields[0], e.fields[1]));
+    const relief_record* const relief = b.reliefs.find(relief_id(e.fields[0], e.fields[1]));
     promise(w, e.fields[1] != 0 && relief != nullptr && relief->relieved == 1 && relief->refused == 1, [&] {
       return "the budget of " + named(w, e, "pool", e.fields[0]) + " refused " + std::to_string(e.fields[2]) +
              " bytes without a sweep of that call";

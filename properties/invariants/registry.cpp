@@ -25,7 +25,7 @@ struct registry {
   }
   void deliver(world& w, const logged_event& e) {
     books.see(w, e);
-    if (e.host == 0xffff) return;
+    if (e.host == no_host) return;
     for (invariant* const one : judges[dense(e.kind)]) {
       ++one->evaluated;
       one->judge(w, e, books.of(e.host));
@@ -81,7 +81,7 @@ registry::registry() {
     wanted[dense(kind)] = true;
     kinds.push_back(kind);
   };
-  for (const sim::event_kind kind : ghost::needs()) want(kind);
+  for (const sim::event_kind kind : books.needs()) want(kind);
   for (const auto& one : list)
     for (const sim::event_kind kind : one->kinds()) want(kind);
 }
@@ -114,7 +114,7 @@ std::string named(world& w, const logged_event& e, std::string_view what, std::u
   out += ' ';
   out += std::to_string(id);
   out += " of host ";
-  out += ghost::host_name(w, e.host);
+  out += host_name(w, e.host);
   return out;
 }
 

@@ -29,7 +29,7 @@ class shutdown_ends_by_its_deadline final : public invariant {
   void judge(world& w, const logged_event& e, host_books& b) override {
     const pool_record& pool = *b.pools.find(e.fields[0]);
     if (pool.deadline_ns == never) return;
-    const std::int64_t stalled = ghost::stalled_ns(w, e.host) - pool.started_stalled_ns;
+    const std::int64_t stalled = stalled_ns(w, e.host) - pool.started_stalled_ns;
     const std::int64_t due = std::max(pool.deadline_ns, pool.started_ns);
     promise(w, e.time_ns <= due + stalled, [&] {
       return "shutdown of " + named(w, e, "pool", e.fields[0]) + " returned " + std::to_string(e.time_ns - due) +
@@ -41,8 +41,8 @@ class shutdown_ends_by_its_deadline final : public invariant {
       const pool_record& pool = b.pools.at(i);
       if (pool.shutdowns == 0) continue;
       promise(w, pool.ended != 0, [&] {
-        return "shutdown of pool " + std::to_string(b.pools.id_at(i)) + " of host " +
-               std::string(ghost::host_name(w, host)) + " never returned";
+        return "shutdown of pool " + std::to_string(b.pools.id_at(i)) + " of host " + std::string(host_name(w, host)) +
+               " never returned";
       });
     }
   }
@@ -53,7 +53,7 @@ class shutdown_ends_by_its_deadline final : public invariant {
     for (std::size_t i = 0; i < b.steps.size(); ++i) {
       const step_record& step = b.steps.at(i);
       promise(w, step.began == step.ended, [&] {
-        return "step " + std::to_string(b.steps.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "step " + std::to_string(b.steps.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " waits at a closed gate for ever";
       });
     }
@@ -69,7 +69,7 @@ class no_unmap_under_a_transfer final : public invariant {
     const region_record& region = *b.regions.find(e.fields[0]);
     const block_record* const block = b.blocks.find(region.block);
     if (block == nullptr) return;
-    const std::uint64_t request = ghost::open_request_into(b, block->pages, 0, none);
+    const std::uint64_t request = b.open_request_into(block->pages, 0, none);
     const arena_record* const a = b.arenas.find(e.fields[1]);
     const bool holds =
         a != nullptr && a->holds != 0 && a->reason == retire_reason::shutdown && b.workers_destroyed == 0;
@@ -92,7 +92,7 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
     const std::int64_t ready = std::max(a->retired_at.ns, a->quiet_since_ns);
     std::int64_t stalled = 0;
     for (std::size_t i = 0; i < b.pools.size(); ++i)
-      if (b.pools.at(i).shutdowns != 0) stalled = ghost::stalled_ns(w, e.host) - b.pools.at(i).started_stalled_ns;
+      if (b.pools.at(i).shutdowns != 0) stalled = stalled_ns(w, e.host) - b.pools.at(i).started_stalled_ns;
     promise(w, e.time_ns <= ready + stalled, [&] {
       return named(w, e, "arena", e.fields[1]) + " had no transfer for " + std::to_string(e.time_ns - ready) +
              " ns before its unmap was submitted, with " + std::to_string(a->live.size()) + " buffers out";
@@ -103,7 +103,7 @@ class shutdown_does_not_wait_for_buffers final : public invariant {
       const arena_record& a = b.arenas.at(i);
       if (a.retired == 0 || a.reason != retire_reason::shutdown || a.live.empty() || a.holds != 0) continue;
       promise(w, a.unmaps != 0, [&] {
-        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(ghost::host_name(w, host)) +
+        return "arena " + std::to_string(b.arenas.id_at(i)) + " of host " + std::string(host_name(w, host)) +
                " has no transfer, and its unmap waits for " + std::to_string(a.live.size()) + " buffers";
       });
     }
@@ -202,9 +202,9 @@ class what_a_shutdown_leaves_is_counted final : public invariant {
   }
   void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override {
     if (b.teardown_due_ns == never) return;
-    const std::int64_t due_ns = b.teardown_due_ns + ghost::stalled_ns(w, host) - b.teardown_stalled_ns;
+    const std::int64_t due_ns = b.teardown_due_ns + stalled_ns(w, host) - b.teardown_stalled_ns;
     promise(w, w.now() <= due_ns, [&] {
-      return "a shutdown of host " + std::string(ghost::host_name(w, host)) + " has not returned " +
+      return "a shutdown of host " + std::string(host_name(w, host)) + " has not returned " +
              std::to_string(w.now() - due_ns) + " ns after its deadline";
     });
   }

@@ -31,7 +31,7 @@ class no_grant_under_a_transfer final : public invariant {
     const span_record* const other = s.collides != none ? b.spans.find(s.collides) : nullptr;
     std::uint64_t pages = 0, first = 0, last = 0;
     std::uint64_t request = none;
-    if (ghost::extent_of(b, s, pages, first, last)) request = ghost::open_request_into(b, pages, first, last);
+    if (b.extent_of(s, pages, first, last)) request = b.open_request_into(pages, first, last);
     const bool held = (other == nullptr || other->holds <= 0 || other->quarantined) && request == none;
     promise(w, held, [&] {
       return named(w, e, "span", e.fields[0]) + " was granted " +
@@ -47,11 +47,11 @@ class a_device_writes_into_its_span_only final : public invariant {
       : invariant("PM-I5", "a device write never lands outside the span that its operation holds",
                   {kind_of(hardware_event::dma_write)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
-    const std::uint64_t operation = ghost::operation_of_write(b, e);
+    const std::uint64_t operation = b.operation_of_write(e);
     const operation_record* const o = b.operations.find(operation);
     const span_record* const s = o != nullptr ? b.spans.find(o->span) : nullptr;
     std::uint64_t pages = 0, first = 0, last = 0;
-    if (s == nullptr || !ghost::extent_of(b, *s, pages, first, last)) return;
+    if (s == nullptr || !b.extent_of(*s, pages, first, last)) return;
     const std::uint64_t from = e.fields[1], to = from + e.fields[2];
     promise(w, s->live() && pages == e.fields[0] && from >= first && to <= first + s->length, [&] {
       return "bytes [" + std::to_string(from) + ", " + std::to_string(to) + ") of " +
@@ -73,7 +73,7 @@ class grants_are_registered final : public invariant {
     // The first span is cut before the arena is published, which is when its region is known.
     if (!publishing && a.published == 0 && b.regions.find(generation) == nullptr) return;
     if (publishing && a.spans_granted == 0) return;
-    promise(w, a.settled == 0 && ghost::registered(b, generation), [&] {
+    promise(w, a.settled == 0 && b.registered(generation), [&] {
       return (publishing ? named(w, e, "arena", generation)
                          : named(w, e, "span", e.fields[0]) + ", in arena " + std::to_string(generation) + ",") +
              " was granted without a registration";
@@ -160,7 +160,7 @@ class every_granule_is_in_one_place final : public invariant {
 
  private:
   void adds_up(world& w, const logged_event& e, host_books& b, std::uint64_t generation, const arena_record& a) {
-    const std::uint64_t taken = ghost::taken_granules(b, a);
+    const std::uint64_t taken = b.taken_granules(a);
     promise(w, a.said_free + taken == a.bytes / granule_bytes, [&] {
       return named(w, e, "arena", generation) + " has " + std::to_string(a.said_free) + " granules free and " +
              std::to_string(taken) + " in spans, of " + std::to_string(a.bytes / granule_bytes);
@@ -188,9 +188,9 @@ class room_is_found final : public invariant {
       if (a.published == 0 || a.retired != 0 || a.dedicated) continue;
       // What is free now and was neither built nor released meanwhile was free all the time.
       if (a.served_event > fiber.try_event || a.released_event > fiber.try_event) continue;
-      promise(w, ghost::longest_free(b, a) < wanted, [&] {
+      promise(w, b.longest_free(a) < wanted, [&] {
         return "a request for " + std::to_string(fiber.try_bytes) + " bytes found nothing, and " +
-               named(w, e, "arena", b.arenas.id_at(i)) + " has " + std::to_string(ghost::longest_free(b, a)) +
+               named(w, e, "arena", b.arenas.id_at(i)) + " has " + std::to_string(b.longest_free(a)) +
                " granules in one piece";
       });
     }

@@ -60,7 +60,7 @@ class nothing_is_used_after_its_end final : public invariant {
     } else if (e.kind == event_id::key_state) {
       if (e.fields[3] != key_state::destroyed) return;
       const key_record& k = *b.keys.find(e.fields[0]);
-      promise(w, k.destroyed == 1 && k.in_use_at_the_end == 0 && !ghost::workers_gone(b), [&] {
+      promise(w, k.destroyed == 1 && k.in_use_at_the_end == 0 && !b.workers_gone(), [&] {
         return named(w, e, "key", e.fields[0]) + (k.destroyed != 1           ? " was destroyed twice"
                                                   : k.in_use_at_the_end != 0 ? " was destroyed under an operation"
                                                                              : " was destroyed after its worker");
@@ -158,7 +158,7 @@ class one_ready_connection_of_a_peer final : public invariant {
   void look(world& w, std::uint16_t host, bool connected) {
     ++evaluated;
     promise(w, connected, [&] {
-      return "host " + std::string(ghost::host_name(w, host)) +
+      return "host " + std::string(host_name(w, host)) +
              " met its peer, nothing parted them, and yet it has no connection for a GET";
     });
   }
@@ -264,7 +264,7 @@ class nobody_waits_for_what_is_over final : public invariant {
       const connection_record& c = b.connections.at(i);
       promise(w, c.state != connection_state::connecting && c.state != connection_state::greeting, [&] {
         return "the attempt of connection " + std::to_string(b.connections.id_at(i)) + " of host " +
-               std::string(ghost::host_name(w, host)) + " never ended";
+               std::string(host_name(w, host)) + " never ended";
       });
     }
     for (std::size_t i = 0; i < b.operations.size(); ++i) {
@@ -273,7 +273,7 @@ class nobody_waits_for_what_is_over final : public invariant {
       if (o.orphaned == 0 || o.span == none) continue;
       promise(w, o.told != 0 || o.abandoned != 0, [&] {
         return "the waiter of operation " + std::to_string(b.operations.id_at(i)) + " of host " +
-               std::string(ghost::host_name(w, host)) + " was not told that its peer is gone";
+               std::string(host_name(w, host)) + " was not told that its peer is gone";
       });
     }
   }
@@ -286,7 +286,7 @@ class nobody_waits_for_what_is_over final : public invariant {
         continue;
       each_waiting(b, b.connections.id_at(i), [&](std::uint64_t id, const operation_record& o) {
         promise(w, o.orphaned != 0 || o.told != 0, [&] {
-          return "operation " + std::to_string(id) + " of host " + std::string(ghost::host_name(w, host)) +
+          return "operation " + std::to_string(id) + " of host " + std::string(host_name(w, host)) +
                  " waits for connection " + std::to_string(b.connections.id_at(i)) + ", which is over";
         });
       });
@@ -300,7 +300,7 @@ class nobody_waits_for_what_is_over final : public invariant {
     const bool attempted = c.before == connection_state::connecting || c.before == connection_state::greeting;
     const bool attempts = c.state == connection_state::connecting || c.state == connection_state::greeting;
     if (!attempted || attempts || b.connect_timeout_ns == 0) return;
-    const std::int64_t took_ns = ghost::elapsed_ns(w, e, c.began);
+    const std::int64_t took_ns = elapsed_ns(w, e, c.began);
     promise(w, took_ns <= b.connect_timeout_ns + iteration_ns_max, [&] {
       return "the attempt of " + named(w, e, "connection", e.fields[0]) + " lasted " + std::to_string(took_ns) +
              " ns of " + std::to_string(b.connect_timeout_ns) + " (stalled time not counted)";

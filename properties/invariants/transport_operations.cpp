@@ -49,15 +49,15 @@ class every_record_takes_one_exit final : public invariant {
         b.transport != transport_state::hung)
       return;
     promise(w, b.calls_open == 0, [&] {
-      return "a program of host " + std::string(ghost::host_name(w, host)) + " waits for " +
-             std::to_string(b.calls_open) + " calls of a transport that has ended";
+      return "a program of host " + std::string(host_name(w, host)) + " waits for " + std::to_string(b.calls_open) +
+             " calls of a transport that has ended";
     });
     for (std::size_t i = 0; i < b.operations.size(); ++i) {
       const operation_record& one = b.operations.at(i);
       if (one.accepted == 0 || one.submitted != 0) continue;
       promise(w, one.ended != 0, [&] {
-        return "operation " + std::to_string(b.operations.id_at(i)) + " of host " +
-               std::string(ghost::host_name(w, host)) + " was never handed over, and its transport has ended";
+        return "operation " + std::to_string(b.operations.id_at(i)) + " of host " + std::string(host_name(w, host)) +
+               " was never handed over, and its transport has ended";
       });
     }
   }
@@ -120,12 +120,11 @@ class the_sweep_follows_destruction final : public invariant {
       return;
     }
     if (e.kind == event_id::operation_ended && e.fields[1] != operation_exit::swept) return;
-    promise(w, ghost::workers_gone(b), [&] {
-      return e.kind == event_id::table_swept
-                 ? "the operation table of host " + std::string(ghost::host_name(w, e.host)) +
-                       " was swept before its worker's destruction returned"
-                 : named(w, e, "operation", e.fields[0]) +
-                       " was ended by the sweep before the worker's destruction returned";
+    promise(w, b.workers_gone(), [&] {
+      return e.kind == event_id::table_swept ? "the operation table of host " + std::string(host_name(w, e.host)) +
+                                                   " was swept before its worker's destruction returned"
+                                             : named(w, e, "operation", e.fields[0]) +
+                                                   " was ended by the sweep before the worker's destruction returned";
     });
   }
 };

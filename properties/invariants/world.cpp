@@ -42,8 +42,8 @@ class live_bytes_change_only_by_their_transfer final : public invariant {
     const pages_record* const p = b.pages.find(pages);
     if (p == nullptr || p->generation == none) return;
     std::uint64_t admitted = none;
-    if (const operation_record* const o = b.operations.find(ghost::operation_of_write(b, e))) admitted = o->span;
-    const std::uint64_t victim = ghost::live_span_in(b, pages, first, last, admitted);
+    if (const operation_record* const o = b.operations.find(b.operation_of_write(e))) admitted = o->span;
+    const std::uint64_t victim = b.live_span_in(pages, first, last, admitted);
     promise(w, victim == none, [&] {
       return "a device wrote bytes [" + std::to_string(first) + ", " + std::to_string(last) + ") of " +
              named(w, e, "pages", pages) + " into span " + std::to_string(victim) + ", which did not ask for them";
@@ -82,7 +82,7 @@ class books_equal_the_hardware_at_rest final : public invariant {
       expected += r->bytes;
     }
     promise(w, charged == expected, [&] {
-      return "host " + std::string(ghost::host_name(w, host)) + " is charged " + std::to_string(charged) +
+      return "host " + std::string(host_name(w, host)) + " is charged " + std::to_string(charged) +
              " bytes at rest, and " + std::to_string(expected) + " are registered";
     });
   }
@@ -96,7 +96,7 @@ class every_operation_ends final : public invariant {
   void judge_at_rest(world& w, std::uint16_t host, host_books& b) override {
     if (b.hung != 0) return;
     const auto unfinished = [&](std::string_view what, std::uint64_t id) {
-      return std::string(what) + " " + std::to_string(id) + " of host " + std::string(ghost::host_name(w, host)) +
+      return std::string(what) + " " + std::to_string(id) + " of host " + std::string(host_name(w, host)) +
              " never ended, and nothing of it is in quarantine";
     };
     for (std::size_t i = 0; i < b.operations.size(); ++i) {
@@ -139,7 +139,7 @@ class no_success_without_the_deed final : public invariant {
                " bytes, and " + std::to_string(o->landed) + " landed";
       });
     } else if (e.kind == event_id::arena_published) {
-      promise(w, ghost::registered(b, e.fields[0]), [&] {
+      promise(w, b.registered(e.fields[0]), [&] {
         return named(w, e, "arena", e.fields[0]) + " was published without a registration at the device";
       });
     } else if (e.fields[2] == verdict::confirmed) {
