@@ -106,6 +106,7 @@ TEST(ucx_shared_memory, two_sides_fetch_from_each_other_and_again_after_every_re
       side& fetcher = side_of == 0 ? a : b;
       side& owner = side_of == 0 ? b : a;
       registered& into = side_of == 0 ? into_a : into_b;
+      std::memset(into.data(), 0, into.size());
       waited_get get(fetcher, owner.net().self(), reference_to(owner, side_of == 0 ? of_b : of_a), 100, into, 20000);
       ASSERT_TRUE(get.submitted()) << get.submitted().error().text();
       const auto end = get.wait(10s);

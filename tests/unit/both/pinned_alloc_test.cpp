@@ -146,7 +146,9 @@ TEST(PinnedAllocation, TwoMissesAtOnceRegisterOneArena) {
     at.device->hold_maps(false);
     expect(first.wait() && second.wait() && third.wait(), "all three are served");
     expect(at.device->maps_seen.value() == 1, "from one arena");
-    expect(!overlap(*first.wait(), *second.wait()) && !overlap(*second.wait(), *third.wait()), "without overlap");
+    expect(!overlap(*first.wait(), *second.wait()) && !overlap(*second.wait(), *third.wait()) &&
+               !overlap(*first.wait(), *third.wait()),
+           "without overlap");
   });
 }
 
@@ -288,6 +290,8 @@ TEST(PinnedSettings, GrowthTargetsStopAtTheMaximumAndNeverReachZero) {
     EXPECT_GE(target, options.initial_arena_bytes);
     EXPECT_LE(target, options.max_arena_bytes);
   }
+  EXPECT_EQ(pinned::growth_target(options, 0, granule, 4096), options.initial_arena_bytes);
+  EXPECT_EQ(pinned::growth_target(options, 199, granule, 4096), options.max_arena_bytes);
   EXPECT_EQ(pinned::growth_target(small_settings(), 0, 20 * granule, 65536), 20 * granule + 12 * granule);
 }
 

@@ -310,9 +310,12 @@ TEST(PinnedReclaim, AScrubbedBufferLeavesNothingForTheNextTenant) {
     pinned::settings options = small_settings();
     options.scrub_on_free = true;
     small_pool at(host, 256 * granule, options);
+    const std::byte* before = nullptr;
     for (int round = 0; round < 2; ++round) {
       auto one = at.must_alloc(granule);
       const auto bytes = one.bytes();
+      expect(round == 0 || bytes.data() == before, "the next tenant of the same granule");
+      before = bytes.data();
       expect(std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; }), "zeros");
       std::memset(bytes.data(), 0x77, bytes.size());
     }

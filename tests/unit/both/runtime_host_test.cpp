@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 namespace holdfast::pinned_test {
@@ -20,6 +21,18 @@ std::uint64_t eight_granules() noexcept { return 8 * granule; }
 constexpr memory_calls willing{lock_nothing, lock_nothing, eight_granules};
 constexpr memory_calls unwilling{refuse, refuse, eight_granules};
 constexpr memory_calls sticky{lock_nothing, refuse, eight_granules};
+
+// Not of the platform: counting is no scheduling point.
+std::atomic<int> locked, unlocked;
+int count_lock(const void*, std::size_t) noexcept {
+  ++locked;
+  return 0;
+}
+int count_unlock(const void*, std::size_t) noexcept {
+  ++unlocked;
+  return 0;
+}
+constexpr memory_calls counted{count_lock, count_unlock, eight_granules};
 
 runtime_options small_options() {
   runtime_options options;
@@ -114,11 +127,20 @@ TEST(Runtime, WhatTheDriverWouldNotGiveBackIsSettledByTheWitness) {
 
 TEST(Runtime, DestroyedWithoutShutdownItCallsNoDriverAndLeaks) {
   run_on_side([](platform::host& host) {
-    auto made = runtime::create(host, small_options(), host_device(willing));
-    expect(made.has_value(), "a runtime can be made");
-    // No arena yet, so there is nothing that would have to leak; the thread of the device is not waited for.
-    const runtime gone = std::move(*made);
-    expect(gone.incarnation() != 0, "it lived");
+    locked = unlocked = 0;
+    pinned::buffer held;
+    {
+      auto made = runtime::create(host, small_options(), host_device(counted));
+      expect(made.has_value(), "a runtime can be made");
+      auto got = made->pinned().async_alloc(granule, block);
+      expect(got && locked == 1, "it allocates from an arena that is registered");
+      held = std::move(*got);
+    }
+    held.bytes()[0] = std::byte{7};
+    expect(held.bytes()[0] == std::byte{7}, "the pages are still there");
+    held.reset();
+    host.stop();
+    expect(unlocked == 0, "nothing was unregistered, and so nothing is freed");
   });
 }
 
