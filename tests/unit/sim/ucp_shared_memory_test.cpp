@@ -3,7 +3,7 @@
 //
 // How: two processes on one machine (hosts that were placed together), the requester with the owner's worker address
 // and an endpoint without error mode. What a test says of all runs it says over many seeds with the random strategy.
-#include "ucp_double_process.hpp"
+#include "ucp_double_pair.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,8 @@ namespace {
 
 using namespace ucp_test;
 
-constexpr std::size_t page = 4096;
 constexpr std::uint64_t seeds = 40;
 constexpr std::int64_t second = 1'000'000'000;
-
-std::byte pattern(std::size_t at) { return static_cast<std::byte>(at * 29 + (at >> 8) * 3 + 1); }
 
 struct neighbors : pair_of_hosts {
   explicit neighbors(std::uint64_t seed = 1, bool random = false) : pair_of_hosts(seed, random) {
@@ -26,52 +23,27 @@ struct neighbors : pair_of_hosts {
   }
 };
 
-/// Owner: offers a pattern and its worker's address, serves until told to stop.
-void own(sim::host& machine, board& shared, std::size_t bytes, const char* transports = nullptr) {
-  process p(machine, UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, transports);
-  std::byte* const base = p.grant(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) base[i] = pattern(i);
-  ucp_mem_h memory = p.map(base, bytes);
-  p.pack(memory, shared);
-  shared.address = reinterpret_cast<std::uint64_t>(base);
-  shared.worker = p.worker_address();
+/// From now on it can be reached at the address of its worker.
+void tell_address(owner& o, board& shared) {
+  shared.worker = o.p.worker_address();
   shared.stage = 1;
-  p.progress_until([&] { return shared.stop; }, 60 * second);
-  require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-  p.pages().free(base, bytes);
-  p.destroy();
 }
 
-struct requester {
-  process p;
-  ucp_ep_h ep = nullptr;
-  ucp_rkey_h key = nullptr;
-  std::byte* to = nullptr;
-  std::size_t bytes;
-  ucp_mem_h memory = nullptr;
+/// An owner who serves until told to stop.
+void serve(sim::host& machine, board& shared, std::size_t bytes) {
+  owner o(machine, shared, bytes);
+  tell_address(o, shared);
+  o.p.progress_until([&] { return shared.stop; }, 60 * second);
+  o.end();
+}
 
-  requester(sim::host& machine, board& shared, std::size_t size, bool peer_mode = false) : p(machine), bytes(size) {
-    while (shared.stage == 0) p.sleep(1'000);
-    to = p.grant(bytes);
-    memory = p.map(to, bytes);
+/// Connects to the address of the owner's worker, and unpacks its key.
+struct neighbor : fetcher {
+  neighbor(sim::host& machine, const board& from, std::size_t size, bool peer_mode = false)
+      : fetcher(machine, from, size, [&] { return from.stage != 0; }) {
     ep = p.connect_to(shared.worker, peer_mode);
     require(p.create_status == UCS_OK, "an endpoint to an address");
     key = p.unpack(ep, shared);
-  }
-  bool right(std::size_t count) const {
-    for (std::size_t i = 0; i < count; ++i)
-      if (to[i] != pattern(i)) return false;
-    return true;
-  }
-  void end() {
-    ucp().ucp_rkey_destroy(key);
-    p.close_now(ep, false);
-    leave();
-  }
-  void leave() {
-    require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-    p.pages().free(to, bytes);
-    p.destroy();
   }
 };
 
@@ -79,12 +51,12 @@ TEST(UcpSharedMemory, AGetBringsEveryByteInlineOrPosted) {
   bool seen[2] = {};  // inline, posted
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     neighbors hosts(seed, true);
-    hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, 16 * page); });
+    hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, 16 * page); });
     hosts.b.spawn("main", [&] {
-      requester r(hosts.b, hosts.shared, 16 * page);
+      neighbor r(hosts.b, hosts.shared, 16 * page);
       for (const std::size_t size : {std::size_t{64}, std::size_t{64}, std::size_t{200}, page, 16 * page}) {
         outcome got;
-        seen[UCS_PTR_IS_PTR(r.p.get(r.ep, r.to, size, hosts.shared.address, r.key, got))] = true;
+        seen[UCS_PTR_IS_PTR(r.get(size, got))] = true;
         require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }), "an end");
         require(got.status == UCS_OK && r.right(size), "the owner's bytes");
       }
@@ -99,24 +71,17 @@ TEST(UcpSharedMemory, AGetBringsEveryByteInlineOrPosted) {
 TEST(UcpSharedMemory, WithoutTheOwnersProgressNothingIsServed) {
   neighbors hosts;
   hosts.a.spawn("main", [&] {
-    process p(hosts.a);
-    std::byte* const base = p.grant(page);
-    ucp_mem_h memory = p.map(base, page);
-    p.pack(memory, hosts.shared);
-    hosts.shared.address = reinterpret_cast<std::uint64_t>(base);
-    hosts.shared.worker = p.worker_address();
-    hosts.shared.stage = 1;
-    p.sleep(50'000'000);
+    owner o(hosts.a, hosts.shared, page);
+    tell_address(o, hosts.shared);
+    o.p.sleep(50'000'000);
     hosts.shared.stage = 2;
-    p.progress_until([&] { return hosts.shared.stop; }, 10 * second);
-    require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-    p.pages().free(base, page);
-    p.destroy();
+    o.p.progress_until([&] { return hosts.shared.stop; }, 10 * second);
+    o.end();
   });
   hosts.b.spawn("main", [&] {
-    requester r(hosts.b, hosts.shared, page);
+    neighbor r(hosts.b, hosts.shared, page);
     outcome got;
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+    r.get(page, got);
     require(!r.p.progress_until([&] { return got.status != UCS_INPROGRESS || hosts.shared.stage == 2; }, 40'000'000),
             "a quiet owner serves nothing");
     require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }), "one that progresses does");
@@ -129,17 +94,15 @@ TEST(UcpSharedMemory, WithoutTheOwnersProgressNothingIsServed) {
 TEST(UcpSharedMemory, APeersDeathIsNeverReportedAndNeitherItsGetNorItsFlushedCloseEnds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     neighbors hosts(seed, true);
-    hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+    hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
     hosts.b.spawn("main", [&] {
-      requester r(hosts.b, hosts.shared, page);
-      outcome first;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, first);
-      require(r.p.progress_until([&] { return first.status == UCS_OK; }), "a first GET");
+      neighbor r(hosts.b, hosts.shared, page);
+      r.fetch(page, "a first GET");
       sim::world& w = sim::world::current();
       w.at(w.now(), [&] { hosts.a.crash(); });
       r.p.sleep(1'000);
       outcome got, closed;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+      r.get(page, got);
       r.p.progress_for(30 * second);
       require(got.status == UCS_INPROGRESS && r.p.errors == 0, "nobody is told");
       const auto close = r.p.close(r.ep, false, closed);
@@ -149,8 +112,7 @@ TEST(UcpSharedMemory, APeersDeathIsNeverReportedAndNeitherItsGetNorItsFlushedClo
       // Returns, and calls nobody back (F10).
       ucp().ucp_worker_destroy(r.p.worker);
       require(got.calls == 0 && closed.calls == 0, "no callback from the destruction");
-      require(ucp().ucp_mem_unmap(r.p.context, r.memory) == UCS_OK, "an unmap that answers");
-      r.p.pages().free(r.to, page);
+      r.release_memory();
       ucp().ucp_cleanup(r.p.context);
     });
     ASSERT_EQ(hosts.run(), "") << hosts.sentence() << " seed " << seed;
@@ -160,17 +122,15 @@ TEST(UcpSharedMemory, APeersDeathIsNeverReportedAndNeitherItsGetNorItsFlushedClo
 TEST(UcpSharedMemory, AStoppedPeersGetEndsWhenItGoesOn) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     neighbors hosts(seed, true);
-    hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+    hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
     hosts.b.spawn("main", [&] {
-      requester r(hosts.b, hosts.shared, page);
-      outcome first;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, first);
-      require(r.p.progress_until([&] { return first.status == UCS_OK; }), "a first GET");
+      neighbor r(hosts.b, hosts.shared, page);
+      r.fetch(page, "a first GET");
       sim::world& w = sim::world::current();
       w.at(w.now(), [&] { hosts.a.pause(); });
       r.p.sleep(1'000);
       outcome got;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+      r.get(page, got);
       require(!r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }, 15 * second), "stopped, not served");
       require(r.p.errors == 0, "and not reported");
       w.at(w.now(), [&] { hosts.a.resume(); });
@@ -185,13 +145,13 @@ TEST(UcpSharedMemory, AStoppedPeersGetEndsWhenItGoesOn) {
 
 TEST(UcpSharedMemory, AForcedCloseIsRefusedAndTheEndpointWorksOn) {
   neighbors hosts;
-  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+  hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
   hosts.b.spawn("main", [&] {
-    requester r(hosts.b, hosts.shared, page);
+    neighbor r(hosts.b, hosts.shared, page);
     outcome closed, got;
     r.p.close(r.ep, true, closed);
     require(closed.status == UCS_ERR_INVALID_PARAM, "refused");
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+    r.get(page, got);
     require(r.p.progress_until([&] { return got.status != UCS_INPROGRESS; }), "an end");
     require(got.status == UCS_OK && r.right(page), "as if nobody had asked");
     r.end();
@@ -202,22 +162,18 @@ TEST(UcpSharedMemory, AForcedCloseIsRefusedAndTheEndpointWorksOn) {
 
 TEST(UcpSharedMemory, ErrorModePeerTakesTcpSoThatADeathIsReported) {
   neighbors hosts;
-  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+  hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
   hosts.b.spawn("main", [&] {
-    requester r(hosts.b, hosts.shared, page, true);
-    outcome got;
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
-    require(r.p.progress_until([&] { return got.status == UCS_OK; }), "a GET over tcp");
+    neighbor r(hosts.b, hosts.shared, page, true);
+    r.fetch(page, "a GET over tcp");
     sim::world& w = sim::world::current();
     w.at(w.now(), [&] { hosts.a.crash(); });
     outcome lost;
     r.p.sleep(1'000);
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, lost);
+    r.get(page, lost);
     require(r.p.progress_until([&] { return r.p.errors == 1 && lost.status != UCS_INPROGRESS; }), "told, and ended");
     require(lost.status != UCS_OK, "with an error");
-    ucp().ucp_rkey_destroy(r.key);
-    r.p.close_now(r.ep, true);
-    r.leave();
+    r.end(true);
   });
   EXPECT_EQ(hosts.run(), "") << hosts.sentence();
 }
@@ -225,12 +181,10 @@ TEST(UcpSharedMemory, ErrorModePeerTakesTcpSoThatADeathIsReported) {
 TEST(UcpSharedMemory, APartitionCutsTcpAndNotTheMemoryOfAMachine) {
   neighbors hosts;
   hosts.fabric().partition(hosts.a, hosts.b);
-  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+  hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
   hosts.b.spawn("main", [&] {
-    requester r(hosts.b, hosts.shared, page);
-    outcome got;
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
-    require(r.p.progress_until([&] { return got.status == UCS_OK; }), "memory needs no network");
+    neighbor r(hosts.b, hosts.shared, page);
+    r.fetch(page, "memory needs no network");
     r.end();
     hosts.shared.stop = true;
   });
@@ -239,12 +193,10 @@ TEST(UcpSharedMemory, APartitionCutsTcpAndNotTheMemoryOfAMachine) {
 
 TEST(UcpSharedMemory, BetweenMachinesAnAddressMeansTcpAndWithoutTcpNothing) {
   pair_of_hosts hosts;
-  hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+  hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
   hosts.b.spawn("main", [&] {
-    requester r(hosts.b, hosts.shared, page);
-    outcome got;
-    r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
-    require(r.p.progress_until([&] { return got.status == UCS_OK; }), "a GET over tcp");
+    neighbor r(hosts.b, hosts.shared, page);
+    r.fetch(page, "a GET over tcp");
     r.end();
     process only(hosts.b, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP | UCP_FEATURE_AM, "posix,cma,self");
     only.connect_to(hosts.shared.worker);
@@ -259,7 +211,7 @@ TEST(UcpSharedMemory, AnAddressOfAnEndedLifeIsRefusedOrItsEndpointHangs) {
   unsigned made = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     neighbors hosts(seed, true);
-    hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+    hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
     hosts.b.spawn("main", [&] {
       process p(hosts.b);
       while (hosts.shared.stage == 0) p.sleep(1'000);
@@ -268,7 +220,7 @@ TEST(UcpSharedMemory, AnAddressOfAnEndedLifeIsRefusedOrItsEndpointHangs) {
         hosts.a.crash();
         hosts.a.restart();
         // The next life's worker has the same number, and another address.
-        hosts.a.spawn("main", [&] { own(hosts.a, hosts.shared, page); });
+        hosts.a.spawn("main", [&] { serve(hosts.a, hosts.shared, page); });
       });
       const auto old = hosts.shared.worker;
       hosts.shared.stage = 0;
@@ -393,45 +345,33 @@ TEST(UcpKeys, AKeyThatIsKeptByItsBytesAloneReadsWhatIsNotThere) {
     sim::ucp_settings_of(hosts.a).key_empty_permille = 0;
     bool equal = false;
     hosts.a.spawn("main", [&] {
-      process p(hosts.a);
-      std::byte* const base = p.grant(page);
-      for (std::size_t i = 0; i < page; ++i) base[i] = pattern(i);
-      ucp_mem_h memory = p.map(base, page);
-      p.pack(memory, hosts.shared);
-      hosts.shared.address = reinterpret_cast<std::uint64_t>(base);
-      hosts.shared.worker = p.worker_address();
-      hosts.shared.stage = 1;
-      p.progress_until([&] { return hosts.shared.stage == 2; });
+      owner o(hosts.a, hosts.shared, page);
+      tell_address(o, hosts.shared);
+      o.p.progress_until([&] { return hosts.shared.stage == 2; });
       const auto before = hosts.shared.key;
-      require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-      memory = p.map(base, page);
-      p.pack(memory, hosts.shared);
+      require(ucp().ucp_mem_unmap(o.p.context, o.memory) == UCS_OK, "an unmap that answers");
+      o.memory = o.p.map(o.base, page);
+      o.p.pack(o.memory, hosts.shared);
       equal = before == hosts.shared.key;
       hosts.shared.stage = 3;
-      p.progress_until([&] { return hosts.shared.stop; });
-      require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-      p.pages().free(base, page);
-      p.destroy();
+      o.p.progress_until([&] { return hosts.shared.stop; });
+      o.end();
     });
     hosts.b.spawn("main", [&] {
-      requester r(hosts.b, hosts.shared, page);
-      outcome got;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
-      require(r.p.progress_until([&] { return got.status == UCS_OK; }), "a first GET");
+      neighbor r(hosts.b, hosts.shared, page);
+      r.fetch(page, "a first GET");
       // Unpacked before the connection stood: of such a key nobody knows whose it is.
       ucp().ucp_rkey_destroy(r.key);
       r.key = r.p.unpack(r.ep, hosts.shared);
       hosts.shared.stage = 2;
       require(r.p.progress_until([&] { return hosts.shared.stage == 3; }), "another registration");
       std::memset(r.to, 0, page);
-      got = {};
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
-      require(r.p.progress_until([&] { return got.status == UCS_OK; }), "a second GET");
+      r.fetch(page, "a second GET");
       if (equal) ++stale;
       if (!r.right(page)) ++wrong;
       require(equal || r.right(page), "only equal bytes deceive");
       ucp_rkey_h fresh = r.p.unpack(r.ep, hosts.shared);
-      got = {};
+      outcome got;
       r.p.get(r.ep, r.to, page, hosts.shared.address, fresh, got);
       require(r.p.progress_until([&] { return got.status == UCS_OK; }) && r.right(page), "the fresh key is right");
       ucp().ucp_rkey_destroy(fresh);
@@ -451,31 +391,24 @@ TEST(UcpSharedMemory, AReadThatNamesAnEndpointWhichItsOwnerClosedIsReported) {
     neighbors hosts;
     std::array<std::byte, 256> back{};
     hosts.a.spawn("main", [&] {
-      process p(hosts.a);
-      std::byte* const base = p.grant(page);
-      ucp_mem_h memory = p.map(base, page);
-      p.pack(memory, hosts.shared);
-      hosts.shared.address = reinterpret_cast<std::uint64_t>(base);
-      hosts.shared.worker = p.worker_address();
-      hosts.shared.stage = 1;
-      require(p.progress_until([&] { return hosts.shared.stage == 2; }, 60 * second), "a requester");
-      ucp_ep_h towards = p.connect_to(back);
-      if (closes) p.close_now(towards, false);
+      owner o(hosts.a, hosts.shared, page);
+      tell_address(o, hosts.shared);
+      require(o.p.progress_until([&] { return hosts.shared.stage == 2; }, 60 * second), "a requester");
+      ucp_ep_h towards = o.p.connect_to(back);
+      if (closes) o.p.close_now(towards, false);
       hosts.shared.stage = 3;
-      p.progress_until([&] { return hosts.shared.stop; }, 60 * second);
-      if (!closes) p.close_now(towards, false);
-      require(ucp().ucp_mem_unmap(p.context, memory) == UCS_OK, "an unmap that answers");
-      p.pages().free(base, page);
-      p.destroy();
+      o.p.progress_until([&] { return hosts.shared.stop; }, 60 * second);
+      if (!closes) o.p.close_now(towards, false);
+      o.end();
     });
     hosts.b.spawn("main", [&] {
-      requester r(hosts.b, hosts.shared, page);
+      neighbor r(hosts.b, hosts.shared, page);
       back = r.p.worker_address();
       hosts.shared.stage = 2;
       require(r.p.progress_until([&] { return hosts.shared.stage == 3; }, 60 * second),
               "an owner that knows the requester");
       outcome got;
-      r.p.get(r.ep, r.to, page, hosts.shared.address, r.key, got);
+      r.get(page, got);
       r.p.progress_until([&] { return got.status != UCS_INPROGRESS; });
       hosts.shared.stop = true;
       // The owner closes its end when no read is on its way any more.
