@@ -76,6 +76,7 @@ void add_shutdown(invariant_list&);
 void add_transport_operations(invariant_list&);
 void add_transport_connections(invariant_list&);
 void add_transport_memory(invariant_list&);
+void add_transport_turns(invariant_list&);
 void add_progress(invariant_list&);
 void add_looks(invariant_list&);
 

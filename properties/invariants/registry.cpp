@@ -69,6 +69,7 @@ registry::registry() {
   add_transport_operations(list);
   add_transport_connections(list);
   add_transport_memory(list);
+  add_transport_turns(list);
   add_progress(list);
   add_looks(list);
 

@@ -277,6 +277,7 @@ struct endpoint final : object, stream_end {
   bool queue_pair_dead = false;         // one-sided transfers of this endpoint move no byte any more
   std::int64_t last_completion_ns = 0;  // of its queue pair: completions keep their order
   std::uint32_t pair = 0;               // its number there; 0: not one of them, or both ends are this process
+  std::uint64_t sent_in_vain = 0;       // segments of replies since the other end of its stream was closed
   bool passive = false;                 // made for who connected to the worker's address; nobody was given its handle
   ucp_err_handler_cb_t on_error = nullptr;
   void* on_error_argument = nullptr;

@@ -20,6 +20,8 @@ struct ucp_settings {
   /// A GET arrives in pieces of at least this size, at most `pieces_max` of them.
   std::size_t piece_bytes_min = 8 * 1024;
   std::size_t pieces_max = 4;
+  /// What one send over tcp takes of a reply.
+  std::size_t segment_bytes = 516 * 1024;
   /// How often a GET of at most `inline_bytes_max` finishes before it returns (never over real tcp, but allowed).
   unsigned inline_permille = 60;
   std::size_t inline_bytes_max = 256;

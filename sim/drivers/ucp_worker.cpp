@@ -170,6 +170,19 @@ void begin_serving(worker& w, const message& m) {
     return;
   }
   const auto& rules = w.lib.settings;
+  // The first send finds out that nobody is there; the next one is an error that the library does not expect of itself.
+  if (e.where != nullptr && !fabric::through_memory(*e.where) &&
+      fabric::of(w.lib.the_world()).closed(*e.where, e.mine == side::client ? side::server : side::client)) {
+    auto& sent = m.to->sent_in_vain;
+    sent += std::max<std::uint64_t>(1, (m.bytes_total + rules.segment_bytes - 1) / rules.segment_bytes);
+    if (sent > 1) {
+      w.lib.misuse("reads at once",
+                   "the second segment of replies to " + std::string(e.peer->name()) +
+                       ", which is gone, ends this process: its reads did not take turns, or were longer "
+                       "than a segment");
+      return;
+    }
+  }
   const std::uint64_t pieces = std::max<std::uint64_t>(1, rules.pieces_max);
   std::uint64_t piece_bytes = std::max<std::uint64_t>(rules.piece_bytes_min, (m.bytes_total + pieces - 1) / pieces);
   piece_bytes = (piece_bytes + 63) / 64 * 64;

@@ -142,6 +142,11 @@ class fabric {
   /// way, as `reset`; not at all if `quietly` (both have agreed by packets).
   void close(const std::shared_ptr<stream>& s, side from, bool quietly = false);
 
+  /// Whether that side was closed, or its host crashed: what the other sends finds nobody.
+  static bool closed(const stream& s, side which) noexcept { return s.closed_[static_cast<std::size_t>(which)]; }
+
+  static bool through_memory(const stream& s) noexcept { return s.shared_; }
+
   /// Whether anything that `from` sends now arrives at `to`.
   bool has_way(const host& from, const host& to) const noexcept;
   /// Cuts the link from `a` to `b`, and back unless `one_way`.

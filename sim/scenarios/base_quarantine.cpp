@@ -14,7 +14,7 @@ struct kept final : quarantine_entry {};
 
 constexpr std::size_t entry_count = 3;
 
-class quarantine_stage final : public base_stage {
+class quarantine_stage : public base_stage {
  public:
   static constexpr std::string_view scenario_name = "base-quarantine";
   static constexpr std::string_view scenario_text =
@@ -218,8 +218,36 @@ class quarantine_stage final : public base_stage {
   std::map<std::string, subject<fence_request>> requests_;
 };
 
+// Fences that are asked for in one stay and shown in the next prove nothing.
+class stale_fences_stage final : public quarantine_stage {
+ public:
+  static constexpr std::string_view scenario_name = "base-stale-fences";
+  static constexpr std::string_view scenario_text =
+      "fences are begun for what leaves by other evidence and comes back; they may not end its next stay (BR-H99)";
+
+  using quarantine_stage::quarantine_stage;
+
+  static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
+    const auto about_it = [&](std::string_view what) { return op{who, std::string(what), {{"entry", 2}}, {}}; };
+    const auto end_stay = [&] { return op{who, "terminate", {{"entry", 2}, {"context", 70}}, {}}; };
+    if (lane == 0) return about_it(step == 0 ? "begin_fence" : "fence");
+    if (lane == 1) return step % 2 == 0 ? end_stay() : about_it("admit");
+    switch (random.below(extras ? 6 : 5)) {
+      case 0: return about_it("begin_fence");
+      case 1: return about_it("fence");
+      case 2: return about_it("admit");
+      case 3: return about_it("restate");
+      case 4: return end_stay();
+      default: return {who, "list", {}, {}};
+    }
+  }
+};
+
 }  // namespace
 
-void add_base_quarantine_scenario() { add_scenario(std::make_unique<base_scenario<quarantine_stage>>()); }
+void add_base_quarantine_scenarios() {
+  add_scenario(std::make_unique<base_scenario<quarantine_stage>>());
+  add_scenario(std::make_unique<base_scenario<stale_fences_stage>>());
+}
 
 }  // namespace holdfast::sim

@@ -15,6 +15,7 @@ void add_builtin_scenarios() {
   add_meeting_scenarios();
   add_rdma_scenarios();
   add_memory_scenarios();
+  add_turns_scenarios();
   add_pinned_hazards();
   add_scripted_scenarios();
   add_base_gate_scenario();
@@ -23,7 +24,7 @@ void add_builtin_scenarios() {
   add_base_extent_scenario();
   add_base_generation_scenario();
   add_base_wait_scenario();
-  add_base_quarantine_scenario();
+  add_base_quarantine_scenarios();
 }
 
 }  // namespace holdfast::sim

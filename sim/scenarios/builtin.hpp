@@ -10,6 +10,7 @@ void add_revoke_scenarios();
 void add_meeting_scenarios();
 void add_rdma_scenarios();
 void add_memory_scenarios();
+void add_turns_scenarios();
 void add_pinned_hazards();
 void add_scripted_scenarios();
 void add_base_gate_scenario();
@@ -18,6 +19,6 @@ void add_base_ledger_scenario();
 void add_base_extent_scenario();
 void add_base_generation_scenario();
 void add_base_wait_scenario();
-void add_base_quarantine_scenario();
+void add_base_quarantine_scenarios();
 
 }  // namespace holdfast::sim

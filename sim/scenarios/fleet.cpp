@@ -251,6 +251,7 @@ std::expected<std::shared_ptr<void>, std::string> start_fleet(world& w, const fl
     if (how.one_machine) fabric::of(w).place(h, 1);
     if (std::ranges::find(how.with_card, name) != how.with_card.end()) ucp_settings_of(h).rdma = true;
     if (how.library_batch != 0) ucp_settings_of(h).progress_batch = how.library_batch;
+    if (how.get_bytes_max != 0) ucp_settings_of(h).segment_bytes = how.get_bytes_max;
     h.on_restart([f = made.get(), &h] { f->host_returns(h); });
     made->run(h);
   }

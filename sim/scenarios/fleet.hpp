@@ -73,6 +73,8 @@ struct fleet_settings {
   unsigned progress_batch = 0;
   /// Messages and pieces that one call of the library handles; 0: as without a setting.
   unsigned library_batch = 0;
+  /// Bytes of the longest GET that goes over tcp in one piece, and of what one send takes; 0: as without a setting.
+  std::size_t get_bytes_max = 0;
   /// Connections that a host may have; 0: as many as its fleet can need.
   std::size_t connections_max = 0;
   /// Keys that a connection keeps unpacked.

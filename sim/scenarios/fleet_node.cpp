@@ -70,6 +70,7 @@ bool fleet_node::open() {
   values.peer_suspect_after = hf::platform::duration{of.settings.suspect_after_ns};
   if (of.settings.watch_losses)
     ucx.lost = [&f = of, &h = machine](const hf::transport::peer_loss& what) { f.loss_told(h, what); };
+  if (of.settings.get_bytes_max != 0) ucx.wire.get_bytes_max = of.settings.get_bytes_max;
   if (of.settings.progress_batch != 0) values.progress_batch = of.settings.progress_batch;
   const std::uint64_t batch = values.progress_batch, connections_max = values.max_connections;
   const std::int64_t connect_timeout_ns = values.connect_timeout.count();

@@ -91,7 +91,7 @@ struct plain_setting {
   const char* name;
   const char* segment;  // the longest that a tcp reply is sent in
 };
-constexpr plain_setting over_tcp[] = {{"ucp_get_nbx", "8k"}, {"ucp_get_nbx, segments of 64 KiB", "64k"}};
+constexpr plain_setting over_tcp[] = {{"ucp_get_nbx", "8k"}, {"ucp_get_nbx, segments of 516 KiB", "516k"}};
 constexpr plain_setting over_memory[] = {{"ucp_get_nbx", "8k"}};
 
 std::span<const plain_setting> plain_settings(const way& how) noexcept {

@@ -133,6 +133,12 @@ struct connection {
   hello_operation hello_out;
   close_operation close_out;
 
+  /// Where GETs take turns: the one that is posted on the control endpoint, and those that wait, in order. They are
+  /// queued still: nothing was handed to the library, and their end says so.
+  transfer* turn = nullptr;
+  transfer* waiting_first = nullptr;
+  transfer* waiting_last = nullptr;
+
   std::uint64_t outstanding = 0;  // transfers posted on it
   std::uint64_t orphaned = 0;     // of them, those whose waiters were told
   /// Closed, and only kept for what a late callback or the worker's destruction ends: orphaned transfers.

@@ -305,6 +305,7 @@ void connection_set::attend(connection& c, platform::time_point now) noexcept {
     if (c.outstanding == 0) destroy(c);
     return;
   }
+  give_turns(c);
   if (c.data != nullptr && c.data->is == endpoint_state::failed && c.endpoint_is == endpoint_state::open) {
     lose(c, loss_reason::error);
   } else if (c.endpoint_is == endpoint_state::failed) {
@@ -617,7 +618,7 @@ void connection_set::begin_draining(connection& c, platform::time_point now, pla
 }
 
 void connection_set::drain_further(connection& c, platform::time_point now) noexcept {
-  if (c.outstanding != c.orphaned || c.endpoint_is != endpoint_state::open) return;
+  if (c.outstanding != c.orphaned || c.waiting_first != nullptr || c.endpoint_is != endpoint_state::open) return;
   // The peer may still use a connection that lost to another; whoever made it ends it, the other side waits its turn.
   if (c.superseded && !c.initiated && now < c.close_deadline && !closing_) return;
   close_endpoint(c, false);
@@ -631,6 +632,7 @@ void connection_set::close_endpoint(connection& c, bool force) noexcept {
     mark_dirty(c);
     return;
   }
+  refuse_waiting(c);
   retire_data(c);
   condemn_keys(c);
   const wire_endpoint endpoint = std::exchange(c.endpoint, nullptr);
@@ -740,6 +742,7 @@ void connection_set::answer_close(connection& c, const result<close_answer>& ans
 void connection_set::close_all(platform::time_point now, platform::time_point until) noexcept {
   closing_ = true;
   for (connection* c = first_; c != nullptr; c = c->next) {
+    refuse_waiting(*c);
     if (attempting(*c))
       fail_attempt(*c, fail(error_code::shutting_down, "transport.connect", c->number).error());
     else if (c->state == connection_state::ready)

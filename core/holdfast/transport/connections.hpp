@@ -125,6 +125,12 @@ class connection_set final : public wire_sink {
   void retire_data(connection& c) noexcept;
   void end_record(connection& c) noexcept;
 
+  void refuse_lost(transfer& what) noexcept;
+  void hand_over(transfer& what, connection& c, data_endpoint* data) noexcept;
+  void wait_for_turn(transfer& what, connection& c) noexcept;
+  void give_turns(connection& c) noexcept;
+  void refuse_waiting(connection& c) noexcept;
+
   result<cached_key*> key_for(connection& c, const transfer& what, wire_endpoint via) noexcept;
   void destroy_key(connection& c, cached_key& key) noexcept;
   void condemn_keys(connection& c) noexcept;

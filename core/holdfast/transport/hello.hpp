@@ -41,7 +41,9 @@ inline constexpr std::uint16_t hello_kind = 1;
 inline constexpr std::size_t hello_bytes = 120;
 inline constexpr std::size_t worker_address_max = 1024;
 inline constexpr std::size_t hello_bytes_max = hello_bytes + worker_address_max;
-inline constexpr std::uint8_t hello_form = 2;
+/// What the bytes of a hello mean, and what both sides must have in common before anything else is sent. 3: segments of
+/// 516 KiB over tcp (backends/ucx/load.cpp), which a process with smaller ones would not survive.
+inline constexpr std::uint8_t hello_form = 3;
 /// Protocol versions that this build speaks.
 inline constexpr std::uint16_t protocol_version_low = 2;
 inline constexpr std::uint16_t protocol_version_high = 2;

@@ -48,7 +48,8 @@ class transfer : public operation {
 
   /// Told once, on the submitter's thread, before the progress thread can see the transfer: it has its id now.
   virtual void accepted() noexcept {}
-  /// Asked once, before submission: false means that nobody waits, and the transfer is withdrawn untouched.
+  /// Asked before submission, and again if it had to wait for its turn: false means that nobody waits, and the transfer is
+  /// withdrawn untouched.
   virtual bool wanted() const noexcept { return true; }
   /// The waiter is to be told now that the fate is unknown: the peer is gone, and the lane never reports. Record and
   /// hold stay until `ended`. At most once, on the progress thread.
@@ -71,7 +72,7 @@ class transfer : public operation {
   connection* connection_ = nullptr;
   data_endpoint* data_ = nullptr;  // posted on it; compared, once the set has let go of it
   transfer* previous_posted_ = nullptr;
-  transfer* next_posted_ = nullptr;
+  transfer* next_posted_ = nullptr;  // or next in the line of those that wait for their turn
   bool control_only_ = false;
   bool orphaned_ = false;
   cached_key* cached_key_ = nullptr;

@@ -38,34 +38,78 @@ void connection_set::submit(transfer& what) noexcept {
   data_endpoint* const data = c != nullptr && !what.control_only_ ? c->data : nullptr;
   if (c == nullptr || c->endpoint_is != endpoint_state::open || (data != nullptr && data->is != endpoint_state::open)) {
     // The caller's own check found a ready connection; it was lost on the way here.
-    what.why_ =
-        closing_ ? fail(error_code::shutting_down, "transport.get", what.id()).error()
-                 : fail(error_code::peer_lost, "transport.get", what.id(), what.peer.worker_id, what.peer.incarnation)
-                       .error();
-    return table_.drop(what, closing_ ? operation_exit::withdrawn : operation_exit::refused);
+    refuse_lost(what);
+  } else if (data == nullptr && (c->turn != nullptr || c->waiting_first != nullptr)) {
+    wait_for_turn(what, *c);
+  } else {
+    hand_over(what, *c, data);
   }
-  const wire_endpoint via = data != nullptr ? data->handle : c->endpoint;
-  const auto key = key_for(*c, what, via);
+}
+
+void connection_set::refuse_lost(transfer& what) noexcept {
+  what.why_ =
+      closing_
+          ? fail(error_code::shutting_down, "transport.get", what.id()).error()
+          : fail(error_code::peer_lost, "transport.get", what.id(), what.peer.worker_id, what.peer.incarnation).error();
+  table_.drop(what, closing_ ? operation_exit::withdrawn : operation_exit::refused);
+}
+
+void connection_set::hand_over(transfer& what, connection& c, data_endpoint* data) noexcept {
+  const wire_endpoint via = data != nullptr ? data->handle : c.endpoint;
+  const auto key = key_for(c, what, via);
   if (!key) {
     what.why_ = key.error();
     return table_.drop(what, operation_exit::refused);
   }
-  what.connection_ = c;
+  what.connection_ = &c;
   what.cached_key_ = *key;
-  ++c->outstanding;
-  watch_silence(*c);
+  ++c.outstanding;
+  watch_silence(c);
   if (data != nullptr) {
     what.data_ = data;
     what.previous_posted_ = data->last;
     (data->last != nullptr ? data->last->next_posted_ : data->first) = &what;
     data->last = &what;
+  } else if (wire_.facts().gets_take_turns) {
+    c.turn = &what;
   }
   ++(*key)->uses;
   emit::key_used(log_, (*key)->id, what.id());
-  table_.begin_post(what, c->number);
+  table_.begin_post(what, c.number);
   const posted answer =
       wire_.get(via, what.destination, what.bytes, what.remote_address, (*key)->handle, what.region_handle_, what);
   table_.settle_post(what, answer);
+}
+
+// ---- turns ----------------------------------------------------------------------------------------------------------
+
+void connection_set::wait_for_turn(transfer& what, connection& c) noexcept {
+  what.next_posted_ = nullptr;
+  (c.waiting_last != nullptr ? c.waiting_last->next_posted_ : c.waiting_first) = &what;
+  c.waiting_last = &what;
+  emit::operation_waits(log_, what.id(), c.number);
+}
+
+void connection_set::give_turns(connection& c) noexcept {
+  while (c.turn == nullptr && c.waiting_first != nullptr && c.endpoint_is == endpoint_state::open) {
+    transfer& next = *c.waiting_first;
+    c.waiting_first = std::exchange(next.next_posted_, nullptr);
+    if (c.waiting_first == nullptr) c.waiting_last = nullptr;
+    if (next.wanted()) {
+      hand_over(next, c, nullptr);
+    } else {
+      next.why_ = fail(error_code::cancelled, "transport.get", next.id()).error();
+      table_.drop(next, operation_exit::withdrawn);
+    }
+  }
+}
+
+void connection_set::refuse_waiting(connection& c) noexcept {
+  while (transfer* const next = c.waiting_first) {
+    c.waiting_first = std::exchange(next->next_posted_, nullptr);
+    refuse_lost(*next);
+  }
+  c.waiting_last = nullptr;
 }
 
 void connection_set::transfer_exited(transfer& what, operation_exit exit, int status) noexcept {
@@ -73,6 +117,10 @@ void connection_set::transfer_exited(transfer& what, operation_exit exit, int st
   if (connection* const c = what.connection_) {
     --c->outstanding;
     if (what.orphaned_) --c->orphaned;
+    if (c->turn == &what) {
+      c->turn = nullptr;
+      if (c->waiting_first != nullptr) mark_dirty(*c);
+    }
     if (data_endpoint* const data = what.data_) {
       (what.previous_posted_ != nullptr ? what.previous_posted_->next_posted_ : data->first) = what.next_posted_;
       (what.next_posted_ != nullptr ? what.next_posted_->previous_posted_ : data->last) = what.previous_posted_;

@@ -87,6 +87,8 @@ struct wire_facts {
   std::size_t am_header_bytes_max = 0;
   std::size_t worker_address_bytes = 0;
   platform::fork_guard fork = platform::fork_guard::none;
+  /// On a control endpoint one GET at a time may be outstanding, or the peer who serves them dies with us (decision 53).
+  bool gets_take_turns = false;
 };
 
 struct mapped_memory {

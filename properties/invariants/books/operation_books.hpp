@@ -25,6 +25,7 @@ struct operation_record {
   std::uint32_t accepted = 0, submitted = 0, orphaned = 0, ended = 0, told = 0, abandoned = 0, returned = 0;
   std::int64_t accepted_ns = 0, accepted_stalled_ns = 0;
   std::uint32_t accepted_fiber = no_fiber;
+  std::uint64_t overtook = 0;            // those that waited before it when it was submitted
   std::uint64_t calls_when_left = none;  // calls of the library's progress when its caller had gone on
 };
 

@@ -2,6 +2,8 @@
 
 #include <properties/invariants/books/lessons.hpp>
 
+#include <algorithm>
+
 namespace holdfast::invariants {
 
 namespace {
@@ -27,10 +29,29 @@ void accepted(world& w, host_books& b, const logged_event& e) {
   held = none;
 }
 
+void waits(world&, host_books& b, const logged_event& e) {
+  b.worked = true;
+  b.leave_queue(e.fields[0]);
+  b.operations[e.fields[0]].connection = e.fields[1];
+  b.connections[e.fields[1]].waiting.push_back(e.fields[0]);
+}
+
+/// It waits no more. How many wait before it.
+std::uint64_t leave_line(connection_record& c, std::uint64_t operation) {
+  const auto at = std::ranges::find(c.waiting, operation);
+  const auto before = static_cast<std::uint64_t>(at - c.waiting.begin());
+  if (at != c.waiting.end()) c.waiting.erase(at);
+  return before;
+}
+
 void submitted(world&, host_books& b, const logged_event& e) {
   operation_record& o = b.operations[e.fields[0]];
   ++o.submitted;
   o.connection = e.fields[1];
+  if (connection_record* const c = b.connections.find(e.fields[1]); c != nullptr && o.kind == operation_kind::get) {
+    ++c->gets_out;
+    o.overtook = leave_line(*c, e.fields[0]);
+  }
   b.worked = true;
   b.fibers[e.fiber].operation = e.fields[0];
   b.leave_queue(e.fields[0]);
@@ -56,6 +77,12 @@ void note_exit_of_get(host_books& b, const logged_event& e) {
 void ended(world&, host_books& b, const logged_event& e) {
   operation_record& o = b.operations[e.fields[0]];
   ++o.ended;
+  if (connection_record* const c = b.connections.find(o.connection); c != nullptr && o.kind == operation_kind::get) {
+    if (o.submitted == 0)
+      leave_line(*c, e.fields[0]);
+    else if (o.ended == 1)
+      --c->gets_out;
+  }
   b.leave_queue(e.fields[0]);
   if (o.kind == operation_kind::get) note_exit_of_get(b, e);
   if (fiber_record& fiber = b.fibers[e.fiber]; fiber.operation == e.fields[0]) fiber.operation = none;
@@ -74,13 +101,19 @@ void get_abandoned(world&, host_books& b, const logged_event& e) {
 void get_posted(world&, host_books& b, const logged_event& e) {
   const std::uint64_t* const f = e.fields;
   fiber_record& fiber = b.fibers[e.fiber];
-  const lane_record* const lane = b.lanes.find(f[4]);
+  lane_record* const lane = &b.lanes[f[4]];
+  // A long GET is asked for in parts: those after the first belong to whoever posted last.
+  if (fiber.operation == none) {
+    const operation_record* const before = b.operations.find(lane->operation);
+    if (before != nullptr && before->submitted != 0 && before->ended == 0) fiber.operation = lane->operation;
+  }
+  lane->operation = fiber.operation;
   b.requests[f[0]] = request_record{.operation = fiber.operation,
                                     .pages = f[1],
                                     .offset = f[2],
                                     .bytes = f[3],
                                     .open = true,
-                                    .shared = lane != nullptr && lane->shared,
+                                    .shared = lane->shared,
                                     .fiber = e.fiber};
   if (operation_record* const o = b.operations.find(fiber.operation)) o->request = f[0];
   fiber.operation = none;
@@ -119,6 +152,7 @@ void cancel_fired(world&, host_books& b, const logged_event&) { ++b.cancelled; }
 
 void add_operation_lessons(lesson_table& table) {
   table.on(event_id::operation_accepted, accepted);
+  table.on(event_id::operation_waits, waits);
   table.on(event_id::operation_submitted, submitted);
   table.on(event_id::operation_orphaned, orphaned);
   table.on(event_id::operation_abandoned, abandoned);

@@ -13,6 +13,7 @@
 #include <properties/invariants/id_table.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace holdfast::invariants {
 
@@ -21,8 +22,10 @@ struct connection_record {
   std::uint64_t before = connection_state::unseen;
   std::uint64_t worker_id = 0, incarnation = 0;
   std::uint32_t greeted = 0, lost = 0, reported = 0;
-  moment began;          // as an attempt
-  bool probing = false;  // greeted before the capabilities were told
+  moment began;                          // as an attempt
+  bool probing = false;                  // greeted before the capabilities were told
+  std::uint32_t gets_out = 0;            // submitted on it and not ended
+  std::vector<std::uint64_t> waiting{};  // GETs whose turn has not come, in order
 };
 
 struct endpoint_record {
@@ -38,6 +41,7 @@ struct endpoint_record {
 struct lane_record {
   bool shared = false;
   std::uint32_t closes = 0;
+  std::uint64_t operation = none;  // that posted on it last
 };
 
 struct key_record {

@@ -140,7 +140,8 @@ void dead_address(bench& b) {
   c.p.end();
 }
 
-void serve_dead_reader(bench& b, std::size_t bytes) {
+void serve_dead_reader(bench& b, unsigned fetches, std::size_t bytes) {
+  b.shared.fetches = fetches;
   b.shared.fetch_bytes = bytes;
   client c(b);
   c.ask(command::map_other);
@@ -178,9 +179,9 @@ void serve_dead_reader(bench& b, std::size_t bytes) {
   c.p.end();
 }
 
-void reader_killed(bench& b) { serve_dead_reader(b, 64 * 1024); }
+void two_reads(bench& b) { serve_dead_reader(b, 2, page); }
 
-void small_reader_killed(bench& b) { serve_dead_reader(b, 32 * 1024); }
+void one_read(bench& b) { serve_dead_reader(b, 1, offered_bytes / 2 - page); }
 
 constexpr probe probes[] = {
     {"address_dead", "F7", "An endpoint to the worker address of a dead process is", through_memory, rule::may, "", "",
@@ -194,10 +195,10 @@ constexpr probe probes[] = {
      "PEER promises ends, NONE nothing (7.7)", "", &killed_posted},
     {"loss_mode_peer", "F7", "With shared memory allowed, an endpoint with error mode PEER", through_memory, rule::same,
      "the control endpoint reports death (7.7)", "", &peer_with_memory},
-    {"loss_reader", "F14", "A process that serves a GET of 64 KiB of a peer that has died", over_both, rule::defect,
-     "nothing: see the remark", "goes on", &reader_killed},
-    {"loss_reader_segment", "F14", "The same, with one GET of 32 KiB, which is less than a segment", over_both,
-     rule::same, "segments of 64 KiB", "", &small_reader_killed},
+    {"loss_reader", "F14", "A process that serves two GETs of a peer that has died", over_both, rule::same,
+     "GETs take turns (decision 53)", "goes on", &two_reads},
+    {"loss_reader_one", "F14", "The same, with one GET of less than a segment", over_both, rule::same,
+     "GETs take turns (decision 53)", "", &one_read},
     {"loss_status", "F5", "The status that the error handler gets when a peer dies is", over_tcp, rule::may, "", "",
      &killed_status},
     {"loss_stopped", "F11", "That a peer stands still is told", over_both, rule::same, "silence is not death (7.7)", "",

@@ -65,7 +65,7 @@ void run_owner(bench& b) {
   std::vector<ucp_ep_h> endpoints;
   ucp_ep_h back = nullptr;
   ucp_rkey_h back_key = nullptr;
-  outcome fetched;
+  std::deque<outcome> fetched;
   std::optional<mirror> beside;
   bool rest = false;
   bool reject = false;
@@ -142,7 +142,8 @@ void run_owner(bench& b) {
         break;
       }
       case command::fetch:
-        p.get(back, base + offered_bytes / 2, with.fetch_bytes, with.back_address, back_key, fetched);
+        for (unsigned i = 0; i < with.fetches; ++i)
+          p.get(back, base + offered_bytes / 2, with.fetch_bytes, with.back_address, back_key, fetched.emplace_back());
         p.progress();
         break;
       case command::reject: reject = true; break;

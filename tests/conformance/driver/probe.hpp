@@ -35,7 +35,7 @@ enum class command : std::uint32_t {
   send,         // a message of four bytes over the newest endpoint
   close,        // flush-close the newest endpoint
   call_back,    // connect to the probe's process, which offers as `back_*` say
-  fetch,        // post a GET of `fetch_bytes` of what the probe offers, and progress no more than that takes
+  fetch,        // post `fetches` GETs of `fetch_bytes` of what the probe offers, and progress no more than that takes
   reject,       // reject connection requests from now on
   mirror,       // make a process of posix alone with two endpoints to the probe's; its worker's address is offered
   read_first,   // a GET of a page through the first of them, which unpacks a key if it has none
@@ -58,7 +58,8 @@ struct board {
   std::atomic<std::uint32_t> replies_other{0};
   std::atomic<std::uint32_t> handler_outside{0};  // callbacks outside progress
   std::atomic<std::uint32_t> reads{0};            // through the first and the second that ended with success
-  std::size_t fetch_bytes = 64 * 1024;
+  std::size_t fetch_bytes = 0;
+  unsigned fetches = 1;
   std::uint64_t address = 0;
   std::uint16_t port = 0;
   std::uint32_t key_bytes = 0;

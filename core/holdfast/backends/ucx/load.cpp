@@ -20,10 +20,10 @@ constexpr platform::environment_setting before_loading[] = {
     // a minute. Read when a worker is made, and from nowhere else.
     {"UCX_TCP_CM_REUSEADDR", "y"},
     // Replies to GETs over tcp go in segments, a call of the system and a copy for each; the library's own 8 KiB make large
-    // ones three times as long. A segment longer than the receiver's buffer ends the receiver's process, and 64 KiB is what
-    // every receiver has that was not told otherwise; so both are set here, always.
-    {"UCX_TCP_TX_SEG_SIZE", "64k"},
-    {"UCX_TCP_RX_SEG_SIZE", "64k"},
+    // ones three times as long. A segment longer than the receiver's buffer ends the receiver's process, so both are set
+    // here, always, and processes that set them otherwise have another version of the protocol (transport/hello.hpp).
+    {"UCX_TCP_TX_SEG_SIZE", "516k"},
+    {"UCX_TCP_RX_SEG_SIZE", "516k"},
 };
 // In the same order.
 constexpr overridden_setting names[] = {overridden_setting::mem_events,   overridden_setting::handle_errors,

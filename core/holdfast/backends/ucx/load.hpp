@@ -30,8 +30,8 @@ enum class overridden_setting : std::uint8_t {
   rails = 6,          // UCX_MAX_RMA_RAILS=1, from 1.14 on
   tcp_reuse = 7,      // UCX_TCP_CM_REUSEADDR=y: a process comes back under its address
   devices = 8,        // UCX_NET_DEVICES: what the options say
-  tcp_send = 9,       // UCX_TCP_TX_SEG_SIZE=64k: large GETs over tcp
-  tcp_receive = 10,   // UCX_TCP_RX_SEG_SIZE=64k: no less than any peer sends
+  tcp_send = 9,       // UCX_TCP_TX_SEG_SIZE=516k: large GETs over tcp
+  tcp_receive = 10,   // UCX_TCP_RX_SEG_SIZE=516k: no less than any peer sends
 };
 
 inline constexpr const char* default_library = "libucp.so.0";

@@ -10,6 +10,7 @@
 #include <holdfast/transport/hello.hpp>
 #include <holdfast/transport/settings.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -39,6 +40,23 @@ using transport::wire_versions;
 constexpr unsigned memh_minor = 14;
 
 class wire_ucx;
+struct endpoint_record;
+
+// A GET that is fetched in several, one after the other.
+struct long_read {
+  wire_ucx* of = nullptr;
+  endpoint_record* on = nullptr;  // null once its close was called
+  wire_operation* operation = nullptr;
+  std::byte* to = nullptr;
+  std::size_t left = 0;   // bytes that were not asked for yet
+  std::size_t asked = 0;  // bytes of the one that is outstanding
+  std::uint64_t from = 0;
+  ucp_rkey_h key = nullptr;
+  ucp_mem_h memory = nullptr;
+  bool due = false;  // the one before ended well, and the next was not asked for yet
+  long_read* previous = nullptr;
+  long_read* next = nullptr;
+};
 
 // One endpoint: UCX's handle and what we give back to the transport about it.
 struct endpoint_record {
@@ -48,6 +66,7 @@ struct endpoint_record {
   bool data = false;  // of the data worker
   wire_operation* closing = nullptr;
   void* close_request = nullptr;
+  long_read* reading = nullptr;  // GETs take turns: there is one at most
   endpoint_record* previous = nullptr;
   endpoint_record* next = nullptr;
 };
@@ -66,9 +85,13 @@ constexpr std::size_t key_prefix_bytes = 2;
 class wire_ucx final : public transport::wire {
  public:
   /// `data_context`: for lanes through shared memory; null: there are none.
-  wire_ucx(const ucp_table& table, ucp_context_h context, ucp_context_h data_context,
-           transport::wire_facts facts) noexcept
-      : ucp_(table), context_(context), data_context_(data_context), facts_(std::move(facts)) {
+  wire_ucx(const ucp_table& table, ucp_context_h context, ucp_context_h data_context, transport::wire_facts facts,
+           std::size_t get_bytes_max) noexcept
+      : ucp_(table),
+        context_(context),
+        data_context_(data_context),
+        facts_(std::move(facts)),
+        get_bytes_max_(get_bytes_max) {
     ucp_.ucp_get_version(&versions_.major, &versions_.minor, &versions_.release);
     versions_.text = ucp_.ucp_get_version_string();
   }
@@ -90,7 +113,8 @@ class wire_ucx final : public transport::wire {
   int event_descriptor() const noexcept override { return descriptor_; }
   int data_event_descriptor() const noexcept override { return data_descriptor_; }
   unsigned progress() noexcept override {
-    const unsigned done = ucp_.ucp_worker_progress(worker_);
+    unsigned done = ucp_.ucp_worker_progress(worker_);
+    if (any_due_) done += go_on_reading();
     return data_worker_ == nullptr ? done : done + ucp_.ucp_worker_progress(data_worker_);
   }
   arm_answer arm() noexcept override {
@@ -147,9 +171,15 @@ class wire_ucx final : public transport::wire {
   void forget(endpoint_record& endpoint) noexcept;
   void* cookie_of(ucp_ep_h handle) const noexcept;
   static posted decide(ucs_status_ptr_t answer) noexcept;
+  posted ask(endpoint_record& on, std::byte* to, std::size_t bytes, std::uint64_t from, ucp_rkey_h key,
+             ucp_mem_h memory, ucp_send_nbx_callback_t done, void* user_data) noexcept;
+  posted read_on(long_read& read) noexcept;
+  unsigned go_on_reading() noexcept;
+  void end_read(long_read& read) noexcept;
 
   // Callbacks of UCX, on the progress thread. They record; see transport/wire.hpp.
   static void operation_done(void* request, ucs_status_t status, void* user_data);
+  static void part_done(void* request, ucs_status_t status, void* user_data);
   static void close_done(void* request, ucs_status_t status, void* user_data);
   static void endpoint_error(void* arg, ucp_ep_h handle, ucs_status_t status);
   static void connection_asked(ucp_conn_request_h request, void* arg);
@@ -172,6 +202,9 @@ class wire_ucx final : public transport::wire {
   int descriptor_ = -1;
   bool worker_opened_ = false;
   endpoint_record* endpoints_ = nullptr;
+  const std::size_t get_bytes_max_;
+  long_read* reads_ = nullptr;
+  bool any_due_ = false;
 };
 
 std::unexpected<error> wire_ucx::failed(const char* operation, ucs_status_t status, std::string_view about) const {
@@ -260,6 +293,8 @@ void wire_ucx::destroy_worker() noexcept {
   // The one over memory last: it calls nobody back, so nothing is heard after the first of the two returned.
   ucp_.ucp_worker_destroy(std::exchange(worker_, nullptr));
   if (data_worker_ != nullptr) ucp_.ucp_worker_destroy(std::exchange(data_worker_, nullptr));
+  // Their operations are the sweep's.
+  while (reads_ != nullptr) delete std::exchange(reads_, reads_->next);
   while (endpoints_ != nullptr) delete std::exchange(endpoints_, endpoints_->next);
 }
 
@@ -360,6 +395,7 @@ posted wire_ucx::close(wire_endpoint endpoint, bool force, wire_operation& opera
   auto& record = *reinterpret_cast<endpoint_record*>(endpoint);
   const ucp_ep_h handle = std::exchange(record.handle, nullptr);
   record.closing = &operation;
+  if (record.reading != nullptr) std::exchange(record.reading, nullptr)->on = nullptr;
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   params.flags = force ? static_cast<std::uint32_t>(UCP_EP_CLOSE_FLAG_FORCE) : 0;
@@ -406,18 +442,76 @@ result<wire_key> wire_ucx::unpack_key(wire_endpoint endpoint, const packed_key& 
 
 posted wire_ucx::get(wire_endpoint endpoint, std::byte* destination, std::size_t bytes, std::uint64_t remote_address,
                      wire_key key, wire_region destination_region, wire_operation& operation) noexcept {
+  auto& on = *reinterpret_cast<endpoint_record*>(endpoint);
+  const auto handle = reinterpret_cast<ucp_rkey_h>(key);
+  // The handle is of the other context.
+  const ucp_mem_h memory = destination_region != nullptr && get_uses_memh() && !on.data
+                               ? reinterpret_cast<region_record*>(destination_region)->main
+                               : nullptr;
   operation.posted_by = this;
+  if (on.data || !facts_.gets_take_turns || bytes <= get_bytes_max_)
+    return ask(on, destination, bytes, remote_address, handle, memory, &wire_ucx::operation_done, &operation);
+  auto* const read = platform::heap_fault("ucx.read") ? nullptr : new (std::nothrow) long_read;
+  if (read == nullptr) return {post_exit::refused, UCS_ERR_NO_MEMORY};
+  *read = {this, &on, &operation, destination, bytes, 0, remote_address, handle, memory, false, nullptr, reads_};
+  if (reads_ != nullptr) reads_->previous = read;
+  reads_ = on.reading = read;
+  const posted answer = read_on(*read);
+  if (answer.exit != post_exit::posted) end_read(*read);
+  return answer;
+}
+
+posted wire_ucx::ask(endpoint_record& on, std::byte* to, std::size_t bytes, std::uint64_t from, ucp_rkey_h key,
+                     ucp_mem_h memory, ucp_send_nbx_callback_t done, void* user_data) noexcept {
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.cb.send = &wire_ucx::operation_done;
-  params.user_data = &operation;
-  // The handle is of the other context.
-  if (destination_region != nullptr && get_uses_memh() && !reinterpret_cast<endpoint_record*>(endpoint)->data) {
+  params.cb.send = done;
+  params.user_data = user_data;
+  if (memory != nullptr) {
     params.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    params.memh = reinterpret_cast<region_record*>(destination_region)->main;
+    params.memh = memory;
   }
-  return decide(ucp_.ucp_get_nbx(reinterpret_cast<endpoint_record*>(endpoint)->handle, destination, bytes,
-                                 remote_address, reinterpret_cast<ucp_rkey_h>(key), &params));
+  return decide(ucp_.ucp_get_nbx(on.handle, to, bytes, from, key, &params));
+}
+
+// Asks for the next part, and for those after it as long as they end at once.
+posted wire_ucx::read_on(long_read& read) noexcept {
+  for (;;) {
+    read.asked = std::min(read.left, get_bytes_max_);
+    const posted answer =
+        ask(*read.on, read.to, read.asked, read.from, read.key, read.memory, &wire_ucx::part_done, &read);
+    if (answer.exit != post_exit::inline_done) return answer;
+    read.to += read.asked;
+    read.from += read.asked;
+    read.left -= read.asked;
+    if (read.left == 0) return answer;
+  }
+}
+
+// Inside a callback the library may not be called: those whose part ended well wait until it returned.
+unsigned wire_ucx::go_on_reading() noexcept {
+  unsigned done = 0;
+  any_due_ = false;
+  for (;;) {
+    // From the beginning each time: what the library calls back inside a call may end another.
+    long_read* one = reads_;
+    while (one != nullptr && !one->due) one = one->next;
+    if (one == nullptr) return done;
+    one->due = false;
+    ++done;
+    const posted answer = one->on != nullptr ? read_on(*one) : posted{post_exit::refused, UCS_ERR_CANCELED};
+    if (answer.exit == post_exit::posted) continue;
+    wire_operation& operation = *one->operation;
+    end_read(*one);
+    operation.called_back(answer.status);
+  }
+}
+
+void wire_ucx::end_read(long_read& read) noexcept {
+  if (read.on != nullptr) read.on->reading = nullptr;
+  (read.previous != nullptr ? read.previous->next : reads_) = read.next;
+  if (read.next != nullptr) read.next->previous = read.previous;
+  delete &read;
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -499,6 +593,22 @@ void wire_ucx::operation_done(void* request, ucs_status_t status, void* user_dat
   operation.called_back(status);
 }
 
+void wire_ucx::part_done(void* request, ucs_status_t status, void* user_data) {
+  auto& read = *static_cast<long_read*>(user_data);
+  wire_ucx& self = *read.of;
+  self.ucp_.ucp_request_free(request);
+  read.to += read.asked;
+  read.from += read.asked;
+  read.left -= read.asked;
+  if (status == UCS_OK && read.left != 0) {
+    read.due = self.any_due_ = true;
+    return;
+  }
+  wire_operation& operation = *read.operation;
+  self.end_read(read);
+  operation.called_back(status);
+}
+
 void wire_ucx::close_done(void* request, ucs_status_t status, void* user_data) {
   auto& record = *static_cast<endpoint_record*>(user_data);
   wire_ucx& self = *record.of;
@@ -547,6 +657,18 @@ bool only_known(std::string_view transports) noexcept {
   return true;
 }
 
+// Whatever the list leaves to the library or to the environment may end at tcp.
+bool may_use_tcp(std::string_view transports) noexcept {
+  for (bool more = true; more;) {
+    const std::size_t comma = transports.find(',');
+    const std::string_view one = transports.substr(0, comma);
+    if (one == "tcp" || one == "auto" || one == "all" || one.starts_with('^')) return true;
+    more = comma != std::string_view::npos;
+    if (more) transports.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
 // Of the data context.
 constexpr const char* memory_transports = "posix";
 
@@ -590,6 +712,7 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   const auto guard = protect_from_fork(values.fork_policy, !only_known(values.transports));
   if (!guard) return std::unexpected(guard.error());
   facts.fork = *guard;
+  facts.gets_take_turns = may_use_tcp(values.transports);
   if (const auto there = require_devices(table, values.transports, values.devices); !there)
     return std::unexpected(there.error());
   ucp_config_t* config = nullptr;
@@ -637,7 +760,7 @@ result<std::unique_ptr<transport::wire>> make_wire(const ucp_table& table, event
   if (data_context != nullptr) facts.transports.append(" and ").append(memory_transports);
   std::unique_ptr<transport::wire> made;
   if (status == UCS_OK && attributes.thread_mode != UCS_THREAD_MODE_SINGLE && !platform::heap_fault("ucx.wire"))
-    made.reset(new (std::nothrow) wire_ucx(table, context, data_context, std::move(facts)));
+    made.reset(new (std::nothrow) wire_ucx(table, context, data_context, std::move(facts), values.get_bytes_max));
   if (made != nullptr) return made;
   if (data_context != nullptr) table.ucp_cleanup(data_context);
   table.ucp_cleanup(context);

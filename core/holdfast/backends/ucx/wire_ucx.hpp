@@ -30,6 +30,9 @@ struct wire_settings {
   bool shared_memory = true;
   /// refuse, warn or off: what to do where a fork would take memory away from under a device.
   std::string fork_policy = "refuse";
+  /// A longer GET over an endpoint where GETs take turns is fetched in several, one after the other: a reply that fits one
+  /// segment cannot end the process that sends it (decision 53). A segment that load.cpp sets, less room for headers.
+  std::size_t get_bytes_max = 512 * 1024;
 };
 
 /// Whether destroying a worker ends every write of its GETs: true if our own progress does the writing, which is so
