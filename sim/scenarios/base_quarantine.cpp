@@ -51,10 +51,10 @@ class quarantine_stage : public base_stage {
     const std::int64_t entry = step.number("entry");
     if (entry < 0 || entry >= static_cast<std::int64_t>(entry_count)) return "there are the entries 0, 1 and 2";
     for (const std::string_view known : {"admit", "restate", "answer", "complete", "terminate", "terminate_all",
-                                         "begin_fence", "fence", "count", "list", "abandon"})
+                                         "begin_fence", "fence", "return", "count", "list", "abandon"})
       if (step.what == known) return std::nullopt;
     return "there is no such step; there are abandon, admit, answer, begin_fence, complete, count, fence, list, "
-           "restate, terminate, terminate_all";
+           "restate, return, terminate, terminate_all";
   }
 
   void open(platform::host& on) override {
@@ -75,6 +75,7 @@ class quarantine_stage : public base_stage {
     const auto context = static_cast<std::uint64_t>(step.number("context", 70));
     if (step.what == "terminate")
       return {show(i, evidence::terminated(context, termination::context_destroyed, "scenario", true)), 0};
+    if (step.what == "return") return {come_back(i), 0};
     if (step.what == "terminate_all") return {take_all(context), 0};
     if (step.what == "begin_fence") return {begin_fence(who, i), 0};
     if (step.what == "fence") return {show_fence(who, i), 0};
@@ -144,6 +145,13 @@ class quarantine_stage : public base_stage {
     expect(kind != evidence_kind::termination || shown.subject() == terms_of(i).context, "about its own context");
     settle(i);
     return true;
+  }
+  // Its context ends, and another stay begins.
+  bool come_back(std::size_t i) {
+    const bool left =
+        show(i, evidence::terminated(terms_of(i).context, termination::context_destroyed, "scenario", true));
+    const bool entered = enter(i);
+    return left && entered;
   }
   bool take_all(std::uint64_t context) {
     const evidence shown = evidence::terminated(context, termination::process_ended, "scenario", true);
@@ -229,16 +237,14 @@ class stale_fences_stage final : public quarantine_stage {
 
   static op draw(random_stream& random, const std::string& who, std::int64_t lane, std::int64_t step, bool extras) {
     const auto about_it = [&](std::string_view what) { return op{who, std::string(what), {{"entry", 2}}, {}}; };
-    const auto end_stay = [&] { return op{who, "terminate", {{"entry", 2}, {"context", 70}}, {}}; };
     if (lane == 0) return about_it(step == 0 ? "begin_fence" : "fence");
-    if (lane == 1) return step % 2 == 0 ? end_stay() : about_it("admit");
-    switch (random.below(extras ? 6 : 5)) {
+    if (lane == 1 || !extras) return about_it("return");
+    switch (random.below(5)) {
       case 0: return about_it("begin_fence");
       case 1: return about_it("fence");
       case 2: return about_it("admit");
       case 3: return about_it("restate");
-      case 4: return end_stay();
-      default: return {who, "list", {}, {}};
+      default: return {who, "terminate", {{"entry", 2}, {"context", 70}}, {}};
     }
   }
 };
