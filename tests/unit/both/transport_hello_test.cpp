@@ -90,7 +90,7 @@ TEST(transport_hello, the_form_on_the_wire_is_fixed) {
   ASSERT_EQ(bytes.size(), 125u);
   EXPECT_EQ(bytes[0], std::byte{'H'});
   EXPECT_EQ(bytes[3], std::byte{'L'});
-  EXPECT_EQ(bytes[4], std::byte{2});
+  EXPECT_EQ(bytes[4], std::byte{3});
   EXPECT_EQ(bytes[6], std::byte{125});
   EXPECT_EQ(bytes[16], std::byte{0x88}) << "little-endian";
   EXPECT_EQ(bytes[48], std::byte{42});

@@ -108,6 +108,26 @@ std::vector<wrong> wrong_connections() {
          t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 2, 0);
          t.core(event_id::peer_revoked, 100, 200, 1, 0, 1);
        }},
+      {"TP-D53", "a GET that waits for nobody",
+       [](told& t) {
+         t.core(event_id::hello_accepted, 3, 100, 200, 1);
+         t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_waits, 20, 3);
+       }},
+      {"TP-D53", "a GET that overtakes another",
+       [](told& t) {
+         t.core(event_id::hello_accepted, 3, 100, 200, 1);
+         t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_submitted, 20, 3);
+         t.core(event_id::operation_accepted, 21, 100, 200, 64, 0).core(event_id::operation_waits, 21, 3);
+         t.core(event_id::operation_accepted, 22, 100, 200, 64, 0).core(event_id::operation_waits, 22, 3);
+         t.core(event_id::operation_submitted, 22, 3);
+       }},
+      {"TP-D53", "a turn that nobody takes",
+       [](told& t) {
+         t.core(event_id::hello_accepted, 3, 100, 200, 1);
+         t.core(event_id::operation_accepted, 20, 100, 200, 64, 0).core(event_id::operation_submitted, 20, 3);
+         t.core(event_id::operation_accepted, 21, 100, 200, 64, 0).core(event_id::operation_waits, 21, 3);
+         t.core(event_id::operation_ended, 20, 1, 0).on_fiber(progress).core(event_id::progress_state, 1, 2, 0);
+       }},
       {"TP-D52", "an endpoint of an ended life that the next takes over",
        [](told& t) {
          t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::endpoint_state, 8, 3, 0, 1);
