@@ -13,6 +13,7 @@
 #include <properties/invariants/id_table.hpp>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace holdfast::invariants {

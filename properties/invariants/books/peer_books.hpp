@@ -13,6 +13,7 @@
 #include <properties/invariants/id_table.hpp>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace holdfast::invariants {
@@ -26,6 +27,12 @@ struct connection_record {
   bool probing = false;                  // greeted before the capabilities were told
   std::uint32_t gets_out = 0;            // submitted on it and not ended
   std::vector<std::uint64_t> waiting{};  // GETs whose turn has not come, in order
+  void reset() {
+    std::vector<std::uint64_t> kept = std::move(waiting);
+    kept.clear();
+    *this = connection_record{};
+    waiting = std::move(kept);
+  }
 };
 
 struct endpoint_record {
