@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -175,6 +176,7 @@ peer_process::peer_process(const options& how) {
                                  std::to_string(how.worker_id),
                                  std::to_string(how.incarnation)};
   if (!how.connect_to.empty()) words.push_back(how.connect_to);
+  if (how.again) words.push_back("again");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -240,12 +242,25 @@ peer_process::~peer_process() {
   if (from_child_ >= 0) close(from_child_);
 }
 
+namespace {
+
+void keep_connecting(side& own, const std::string& address, const std::atomic<bool>& over) {
+  while (!over.load()) {
+    const auto whom = own.net().async_connect(address, peer_id{}, holdfast::block);
+    if (whom) static_cast<void>(own.net().async_close(*whom, own.in(50ms), holdfast::block));
+  }
+}
+
+}  // namespace
+
 int run_peer(const std::vector<std::string>& arguments) {
   const std::size_t bytes = std::stoull(arguments.at(0));
   const std::uint64_t seed = std::stoull(arguments.at(1));
   tp::settings values;
   values.worker_id = std::stoull(arguments.at(2));
   values.incarnation = std::stoull(arguments.at(3));
+  const bool again = arguments.size() > 5;
+  if (again) values.connect_timeout = 200ms;
   side own(values);
   if (own.failure()) {
     std::fprintf(stderr, "peer: %s\n", own.failure()->text().c_str());
@@ -257,7 +272,7 @@ int run_peer(const std::vector<std::string>& arguments) {
     // The progress thread reads these bytes for whoever asks. It takes the directory's lock when somebody connects; so
     // does this, and the bytes are there for it.
     static_cast<void>(own.net().snapshot());
-    if (arguments.size() > 4) {
+    if (arguments.size() > 4 && !again) {
       auto connected = own.net().async_connect(arguments.at(4), peer_id{}, holdfast::block);
       if (!connected) {
         std::fprintf(stderr, "peer: %s\n", connected.error().text().c_str());
@@ -271,9 +286,13 @@ int run_peer(const std::vector<std::string>& arguments) {
                 static_cast<unsigned long long>(memory.size()), static_cast<unsigned long long>(memory.memory().region),
                 hex(memory.memory().key.bytes()).c_str());
     std::fflush(stdout);
+    std::atomic<bool> over{false};
+    std::jthread connecting;
+    if (again) connecting = std::jthread([&] { keep_connecting(own, arguments.at(4), over); });
     char some[64];
     while (read(STDIN_FILENO, some, sizeof(some)) > 0) {
     }
+    over.store(true);
   }
   const auto ended = own.teardown(5s);
   return ended.proof.has_value() ? 0 : 5;

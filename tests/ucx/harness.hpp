@@ -91,6 +91,7 @@ class peer_process {
     std::uint64_t worker_id = 0;
     std::uint64_t incarnation = 0;
     std::string connect_to = {};  // connects there once it serves
+    bool again = false;           // connects there and closes over and over, whether or not anybody answers
   };
   explicit peer_process(const options& how);
   /// Ends its input, waits, and kills it if it does not end.

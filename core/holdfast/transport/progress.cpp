@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::transport {
 
@@ -38,13 +39,20 @@ void progress_loop::stop() noexcept {
 
 bool progress_loop::work(platform::time_point& now) noexcept {
   bool did = false;
+  bool silent = false;
+  // What had come when we woke, perhaps a while ago, is heard before anything is handed over: a send of ours to a peer that
+  // has died meanwhile would make the answer to its last request the second one, which ends the process (decision 53).
+  if (std::exchange(library_woke_, false)) {
+    silent = wire_.progress() == 0;
+    did = !silent;
+  }
   for (command* item = queue_.take_all(); item != nullptr;) {
     command* const next = item->next_command;
     item->execute();
     item = next;
     did = true;
   }
-  for (unsigned calls = 0; calls < settings_.progress_batch; ++calls) {
+  for (unsigned calls = 0; calls < settings_.progress_batch && (did || !silent); ++calls) {
     if (wire_.progress() == 0) break;
     did = true;
   }
@@ -96,6 +104,7 @@ void progress_loop::sleep() noexcept {
   sleeping_.store(false, std::memory_order_seq_cst);
   poller_.drain_wakes();
   just_woke_ = true;
+  library_woke_ = cause & platform::wake_cause::descriptor;
   count_wake(cause, clock_.now());
 }
 

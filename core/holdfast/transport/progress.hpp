@@ -80,6 +80,7 @@ class progress_loop {
   std::uint64_t idle_wakes_ = 0;
   platform::time_point storm_began_{};
   bool just_woke_ = false;
+  bool library_woke_ = false;  // what woke us was not heard yet
 };
 
 }  // namespace holdfast::inline HOLDFAST_ABI::transport

@@ -14,6 +14,8 @@ namespace holdfast::inline HOLDFAST_ABI::transport {
 namespace {
 // For callbacks of what was cancelled, after the last forced close.
 constexpr platform::duration callback_patience = std::chrono::microseconds(200);
+// Each look takes some hundred microseconds if anybody is left; who is then left for longer says nothing.
+constexpr unsigned newcomer_looks_max = 50;
 }  // namespace
 
 bool teardown::begun() noexcept {
@@ -117,6 +119,7 @@ void teardown::enter_closing(platform::time_point deadline) noexcept {
     item->refuse();
     item = next;
   }
+  of_.library->let_nobody_in();
   of_.connections.close_all(now, drain_until_);
 }
 
@@ -171,7 +174,14 @@ platform::time_point teardown::nearest_deadline() const noexcept {
 
 void teardown::destroy_worker() noexcept {
   of_.move_to(transport_state::destroying);
-  of_.connections.reject_all();
+  // A request that comes while the library destroys its listener ends the process, and so may a socket that is closed while
+  // another takes its number (docs/life-of-a-connection.md): so first nothing more is heard, and then who asked is refused.
+  for (unsigned looks = 0;; ++looks) {
+    const std::size_t left = of_.library->shut_out_newcomers();
+    of_.connections.reject_all();
+    if (left == 0 || looks == newcomer_looks_max) break;
+    for (unsigned calls = 0; calls < of_.options.progress_batch && of_.library->progress() != 0;) ++calls;
+  }
   of_.library->destroy_listener();
   of_.library->destroy_worker();
   // The owner may have left meanwhile: then nothing of his is touched any more.

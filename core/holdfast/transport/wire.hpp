@@ -123,6 +123,11 @@ class wire {
   // [P] listener and endpoints
   /// "127.0.0.1:0"; answers with the address in force.
   virtual result<std::string> listen(std::string_view address) = 0;
+  /// Lets nobody in any more; those who were let in go on.
+  virtual void let_nobody_in() noexcept = 0;
+  /// Lets nobody in any more, and hears nothing more of those who were let in. Answers how many there are whose requests may
+  /// come with the next `progress`, and is to be asked again until there are none: then none will come.
+  virtual std::size_t shut_out_newcomers() noexcept = 0;
   virtual void destroy_listener() noexcept = 0;
   virtual void reject(wire_connection_request request) noexcept = 0;
   /// Consumes the request, also when it fails: it is never rejected afterwards.

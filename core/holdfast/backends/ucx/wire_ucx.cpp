@@ -6,6 +6,7 @@
 #include <holdfast/backends/ucx/load.hpp>
 #include <holdfast/backends/ucx/wire_ucx.hpp>
 #include <holdfast/platform/heap_fault.hpp>
+#include <holdfast/platform/listening_port.hpp>
 #include <holdfast/telemetry/emit.hpp>
 #include <holdfast/transport/hello.hpp>
 #include <holdfast/transport/settings.hpp>
@@ -123,6 +124,12 @@ class wire_ucx final : public transport::wire {
   }
 
   result<std::string> listen(std::string_view address) override;
+  void let_nobody_in() noexcept override {
+    if (listener_ != nullptr) platform::let_nobody_in(listening_);
+  }
+  std::size_t shut_out_newcomers() noexcept override {
+    return listener_ != nullptr ? platform::shut_out_newcomers(listening_) : 0;
+  }
   void destroy_listener() noexcept override;
   void reject(wire_connection_request request) noexcept override {
     ucp_.ucp_listener_reject(listener_, reinterpret_cast<ucp_conn_request_h>(request));
@@ -198,6 +205,7 @@ class wire_ucx final : public transport::wire {
   ucp_worker_h data_worker_ = nullptr;
   int data_descriptor_ = -1;
   ucp_listener_h listener_ = nullptr;
+  sockaddr_storage listening_{};
   wire_sink* sink_ = nullptr;
   int descriptor_ = -1;
   bool worker_opened_ = false;
@@ -321,7 +329,8 @@ result<std::string> wire_ucx::listen(std::string_view address) {
     destroy_listener();
     return failed("ucx.listen", status, setting);
   }
-  return format_address(attributes.sockaddr);
+  listening_ = attributes.sockaddr;
+  return format_address(listening_);
 }
 
 void wire_ucx::destroy_listener() noexcept {
