@@ -301,6 +301,7 @@ TEST(ucx_shared_memory, the_capabilities_say_what_was_found) {
   EXPECT_FALSE(found.process.memory_functions_patched) << "loaded with UCX_MEM_EVENTS=n";
   EXPECT_GE(found.wire.am_header_bytes_max, 64u);
   EXPECT_TRUE(found.wire.thread_safe);
+  EXPECT_TRUE(found.wire.gets_take_turns) << "over tcp they do";
   EXPECT_EQ(found.fork, platform::fork_guard::not_needed);
   EXPECT_NE(found.to_json().find("\"lane\": \"emulated\""), std::string::npos) << found.to_json();
   EXPECT_EQ(own.events(event_id::transport_capabilities).size(), 1u);

@@ -50,6 +50,7 @@ std::string capabilities::to_json() const {
   put_text(out, library.text);
   put(out, "transports", wire.transports);
   put(out, "threads", wire.thread_safe);
+  put(out, "gets_take_turns", wire.gets_take_turns);
   put(out, "untested_version", untested_version);
   put(out, "get_works", get_works);
   if (get_absent_because) put(out, "get_absent_because", std::string_view(get_absent_because->text()));
