@@ -3,6 +3,8 @@
 
 #include <properties/invariants/invariant.hpp>
 
+#include <sim/drivers/ucp_double.hpp>
+
 namespace holdfast::invariants {
 
 namespace {
@@ -12,9 +14,10 @@ class turns_are_kept_in_order final : public invariant {
   turns_are_kept_in_order()
       : invariant("TP-D53",
                   "a GET waits for its turn only behind others, is not overtaken, and does not wait while nothing is "
-                  "outstanding and the progress thread sleeps",
+                  "outstanding and the progress thread sleeps; what the library had when it woke that thread is heard "
+                  "before anything is sent",
                   {kind_of(event_id::operation_waits), kind_of(event_id::operation_submitted),
-                   kind_of(event_id::progress_state)}) {}
+                   kind_of(event_id::progress_state), kind_of(hardware_event::driver_call)}) {}
 
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::operation_waits) {
@@ -30,6 +33,8 @@ class turns_are_kept_in_order final : public invariant {
         return named(w, e, "operation", e.fields[0]) + " was submitted before " + std::to_string(o.overtook) +
                " that had waited longer for connection " + std::to_string(e.fields[1]);
       });
+    } else if (e.kind == hardware_event::driver_call) {
+      judge_call(w, e, b);
     } else if (e.fields[1] == progress_state::sleeping) {
       look(w, e.host, b);
     }
@@ -37,6 +42,15 @@ class turns_are_kept_in_order final : public invariant {
   void judge_when_stuck(world& w, std::uint16_t host, host_books& b) override { look(w, host, b); }
 
  private:
+  void judge_call(world& w, const logged_event& e, host_books& b) {
+    using sim::ucp_double::function;
+    const auto what = static_cast<function>(e.fields[0]);
+    if ((what != function::ucp_get_nbx && what != function::ucp_am_send_nbx) || e.fiber != b.progress_fiber) return;
+    promise(w, !b.unheard, [&] {
+      return std::string(sim::ucp_double::name_of(what)) + " of host " + std::string(host_name(w, e.host)) +
+             " comes before the library was driven, which had woken the progress thread";
+    });
+  }
   void look(world& w, std::uint16_t host, host_books& b) {
     for (std::size_t i = 0; i < b.connections.size(); ++i) {
       const connection_record& c = b.connections.at(i);

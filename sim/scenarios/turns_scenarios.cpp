@@ -18,7 +18,7 @@ class many_reads final : public scenario {
   std::string_view name() const noexcept override { return "many-reads"; }
   std::string_view text() const noexcept override {
     return "a reader asks for much at once, some of it longer than one piece, and dies, closes, is cut off or revoked "
-           "while the owner stands still or serves: the owner goes on, and every GET ends once (TP-H68 to TP-H72)";
+           "while the owner stands still or serves: the owner goes on, and every GET ends once (TP-H68 to TP-H73)";
   }
   std::vector<parameter> describe_parameters() const override {
     return {{"rounds", "times that they part", 3, 1, 20}, {"gets", "GETs at once", 4, 1, 16}};

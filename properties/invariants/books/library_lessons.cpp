@@ -34,7 +34,10 @@ void memory_mapped(context_record& one, std::uint32_t fiber) noexcept {
 void called(world&, host_books& b, const logged_event& e) {
   const std::uint64_t object = e.fields[1];
   const auto what = static_cast<function>(e.fields[0]);
-  if (what == function::ucp_worker_progress && e.fiber == b.progress_fiber) ++b.progress_calls;
+  if (what == function::ucp_worker_progress && e.fiber == b.progress_fiber) {
+    ++b.progress_calls;
+    b.unheard = false;
+  }
   switch (what) {
     case function::ucp_worker_query:
     case function::ucp_worker_get_efd:

@@ -5,6 +5,7 @@ namespace holdfast::invariants {
 void transport_books::forget_transport() noexcept {
   begin_transport();
   progress_calls = progress_batch = 0;
+  unheard = false;
   transport = none;
   calls_open = 0;
   witnesses = hung = 0;

@@ -35,6 +35,7 @@ struct transport_books {
   id_table<context_record> contexts;
   std::uint32_t registration_fiber = no_fiber, progress_fiber = no_fiber;
   std::uint64_t progress = progress_state::unseen;
+  bool unheard = false;              // the library woke the progress thread, and was not driven since
   std::uint64_t progress_calls = 0;  // of the library, on the progress thread
   std::uint64_t progress_batch = 0;  // as the transport was told; 0: nobody said
   std::uint64_t transport = none;

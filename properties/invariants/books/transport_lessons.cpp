@@ -29,6 +29,7 @@ void progress_woke(world& w, host_books& b, const logged_event& e) {
   // A deadline is work: who set it wanted it.
   if (e.fields[1] != wake_cause::deadline) ++b.idle_wakes;
   b.worked = false;
+  b.unheard = e.fields[1] == wake_cause::descriptor || e.fields[1] == wake_cause::both;
 }
 
 void progress_changed(world&, host_books& b, const logged_event& e) {

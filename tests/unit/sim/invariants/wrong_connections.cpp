@@ -128,6 +128,11 @@ std::vector<wrong> wrong_connections() {
          t.core(event_id::operation_accepted, 21, 100, 200, 64, 0).core(event_id::operation_waits, 21, 3);
          t.core(event_id::operation_ended, 20, 1, 0).on_fiber(progress).core(event_id::progress_state, 1, 2, 0);
        }},
+      {"TP-D53", "a GET before what woke the thread was heard",
+       [](told& t) {
+         open_worker(t).on_fiber(progress).core(event_id::progress_state, 1, 2, 0).core(event_id::progress_woke, 1, 3);
+         call(t, progress, function::ucp_get_nbx, 1);
+       }},
       {"TP-D52", "an endpoint of an ended life that the next takes over",
        [](told& t) {
          t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::endpoint_state, 8, 3, 0, 1);
