@@ -365,6 +365,8 @@ class key_cache final : public scenario {
     how.hosts = {"a", "b"};
     how.keys_max = static_cast<std::size_t>(p.at("keys"));
     if (how.keys_max == 0) how.keys_max = w.stream("key-cache").chance(400) ? 2 : 8;
+    // Over tcp one GET at a time uses a key; through memory as many as there are.
+    how.one_machine = w.stream("key-cache-lanes").chance(500);
     return start_fleet(w, how, what);
   }
 };

@@ -145,6 +145,10 @@ TEST(ucx_shared_memory, a_peer_that_is_killed_is_learned_of_by_its_control_conne
   ASSERT_TRUE(own.wait_for(event_id::peer_lost, 1, 5s));
   EXPECT_EQ(own.net().snapshot().operations.orphaned, 3u);
   EXPECT_EQ(own.net().snapshot().operations.posted, 3u);
+  // Waiters are told on the way there.
+  const auto until = std::chrono::steady_clock::now() + 5s;
+  while (data_endpoints(own, parked_state) == parked_before && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
   EXPECT_EQ(own.net().snapshot().endpoints_parked, 1u);
   EXPECT_EQ(data_endpoints(own, parked_state), parked_before + 1);
   EXPECT_FALSE(own.net().is_ready(peer.identity));
