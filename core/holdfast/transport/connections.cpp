@@ -309,10 +309,14 @@ void connection_set::attend(connection& c, platform::time_point now) noexcept {
   if (c.data != nullptr && c.data->is == endpoint_state::failed && c.endpoint_is == endpoint_state::open) {
     lose(c, loss_reason::error);
   } else if (c.endpoint_is == endpoint_state::failed) {
-    if (attempting(c))
+    if (attempting(c)) {
       fail_attempt(c, peer_error(c, c.failure_status));
-    else
+    } else {
+      // Both sides connected at once, and the other one has ended the connection that gives way: the one that serves is
+      // perhaps known here already. Then nobody is lost.
+      greet_arrived(now);
       lose(c, loss_reason::error);
+    }
   } else {
     if (c.hello_sent && c.state == connection_state::connecting) directory_.move(c, connection_state::greeting);
     if (c.hello_send_failed && attempting(c)) {
@@ -324,7 +328,6 @@ void connection_set::attend(connection& c, platform::time_point now) noexcept {
       else
         refuse_hello(c, hello_refusal::limits, error{error_code::protocol, "transport.hello"});
     } else if (c.hello_arrived && attempting(c)) {
-      if (c.state == connection_state::connecting) directory_.move(c, connection_state::greeting);
       greet(c, now);
     } else if (c.state == connection_state::draining) {
       drain_further(c, now);
@@ -414,7 +417,13 @@ void connection_set::start_connect(connect_request& request) noexcept {
   opened(*c);
 }
 
+void connection_set::greet_arrived(platform::time_point now) noexcept {
+  for (connection* c = first_; c != nullptr; c = c->next)
+    if (c->hello_arrived && !c->violated && attempting(*c) && c->endpoint_is == endpoint_state::open) greet(*c, now);
+}
+
 void connection_set::greet(connection& c, platform::time_point now) noexcept {
+  if (c.state == connection_state::connecting) directory_.move(c, connection_state::greeting);
   const std::span<const std::byte> bytes(c.hello_in.data(), std::min(c.hello_size, hello_bytes_max));
   const auto read = decode_hello(bytes);
   if (!read || c.hello_oversized) {

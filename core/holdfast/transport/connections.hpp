@@ -105,6 +105,7 @@ class connection_set final : public wire_sink {
   void opened(connection& c) noexcept;
   void send_hello(connection& c) noexcept;
   void greet(connection& c, platform::time_point now) noexcept;
+  void greet_arrived(platform::time_point now) noexcept;
   void refuse_hello(connection& c, hello_refusal why, const error& told) noexcept;
   void make_ready(connection& c, platform::time_point now) noexcept;
   connection* other_life_of(const peer_id& peer, const connection& except) noexcept;
