@@ -186,9 +186,11 @@ class nothing_is_submitted_after_the_loss final : public invariant {
 class a_loss_is_told_once final : public invariant {
  public:
   a_loss_is_told_once()
-      : invariant("TP-I19", "error handler and loss event: once for a connection",
-                  {kind_of(event_id::transport_failed), kind_of(event_id::peer_lost), kind_of(event_id::endpoint_state),
-                   kind_of(event_id::connection_state)}) {}
+      : invariant(
+            "TP-I19",
+            "error handler and loss event: once for a connection, and not of a peer whose other connection is known",
+            {kind_of(event_id::transport_failed), kind_of(event_id::peer_lost), kind_of(event_id::endpoint_state),
+             kind_of(event_id::connection_state)}) {}
   void judge(world& w, const logged_event& e, host_books& b) override {
     if (e.kind == event_id::transport_failed) {
       promise(w, b.failures == 1, [&] {
@@ -211,10 +213,27 @@ class a_loss_is_told_once final : public invariant {
       const endpoint_record& p = *b.endpoints.find(e.fields[0]);
       if (e.fields[2] != endpoint_state::failed) return;
       promise(w, p.failed == 1, [&] { return named(w, e, "endpoint", e.fields[0]) + " failed twice"; });
+    } else if (e.fields[3] == connection_state::ready) {
+      judge_other(w, e, b);
     } else {
       if (e.fields[3] != connection_state::lost) return;
       promise(w, b.connections.find(e.fields[0])->lost == 1,
               [&] { return named(w, e, "connection", e.fields[0]) + " was lost twice"; });
+    }
+  }
+
+ private:
+  // What it takes for this one to be ready had come before the other was given up.
+  void judge_other(world& w, const logged_event& e, host_books& b) {
+    const connection_record& now = *b.connections.find(e.fields[0]);
+    for (std::size_t i = 0; i < b.connections.size(); ++i) {
+      const connection_record& other = b.connections.at(i);
+      if (other.worker_id != now.worker_id || other.incarnation != now.incarnation || other.lost_at_call == none)
+        continue;
+      promise(w, other.lost_at_call != b.progress_calls, [&] {
+        return "the peer of " + named(w, e, "connection", e.fields[0]) + " was reported lost with connection " +
+               std::to_string(b.connections.id_at(i)) + ", and nothing had to come for this one to serve";
+      });
     }
   }
 };

@@ -25,6 +25,7 @@ struct connection_record {
   std::uint32_t greeted = 0, lost = 0, reported = 0;
   moment began;                          // as an attempt
   bool probing = false;                  // greeted before the capabilities were told
+  std::uint64_t lost_at_call = none;     // of the library's progress: an error was reported as its loss
   std::uint32_t gets_out = 0;            // submitted on it and not ended
   std::vector<std::uint64_t> waiting{};  // GETs whose turn has not come, in order
   void reset() {

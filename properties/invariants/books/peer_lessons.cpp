@@ -28,7 +28,11 @@ void hello_accepted(world&, host_books& b, const logged_event& e) {
   c.incarnation = e.fields[2];
 }
 
-void peer_lost(world&, host_books& b, const logged_event& e) { ++b.connections[e.fields[2]].reported; }
+void peer_lost(world&, host_books& b, const logged_event& e) {
+  connection_record& c = b.connections[e.fields[2]];
+  ++c.reported;
+  if (e.fields[4] == 0) c.lost_at_call = b.progress_calls;
+}
 
 void peer_declared_dead(world&, host_books& b, const logged_event& e) {
   b.replaced_incarnation[e.fields[1]] = e.fields[0];

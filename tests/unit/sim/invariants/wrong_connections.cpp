@@ -95,6 +95,13 @@ std::vector<wrong> wrong_connections() {
        }},
       {"TP-I19", "a loss reported twice",
        [](told& t) { t.core(event_id::peer_lost, 100, 200, 3, 0, 0).core(event_id::peer_lost, 100, 200, 3, 0, 0); }},
+      {"TP-I19", "the loss of a peer whose other connection is known",
+       [](told& t) {
+         t.core(event_id::hello_accepted, 3, 100, 200, 1).core(event_id::connection_state, 3, 100, 200, 2);
+         t.core(event_id::endpoint_state, 8, 3, 0, 0).core(event_id::endpoint_state, 8, 3, 1, 0);
+         t.core(event_id::connection_state, 3, 100, 200, 4).core(event_id::peer_lost, 100, 200, 3, 0, 0);
+         t.core(event_id::hello_accepted, 4, 100, 200, 1).core(event_id::connection_state, 4, 100, 200, 2);
+       }},
       {"TP-I19", "a failure told twice",
        [](told& t) { t.core(event_id::transport_failed, 1).core(event_id::transport_failed, 1); }},
       {"TP-I27", "a connection that serves a revoked peer",
